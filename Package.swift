@@ -1,0 +1,65 @@
+// swift-tools-version: 6.1
+
+import PackageDescription
+
+// CI sets this: a warning there is an error. It is not on for everybody, because a newer compiler's
+// new warning must not break a build of somebody who only depends on this package.
+let strict: [SwiftSetting] =
+    Context.environment["MULTIPATH_WARNINGS_AS_ERRORS"] == "1"
+    ? [.unsafeFlags(["-warnings-as-errors"])] : []
+
+let package = Package(
+    name: "swift-multipath",
+    products: [
+        .library(name: "PathCore", targets: ["PathCore"]),
+        .library(name: "Multipath", targets: ["Multipath"]),
+        .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .executable(name: "mpconnect", targets: ["mpconnect"]),
+        .executable(name: "mppaths", targets: ["mppaths"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .target(name: "PathCore", swiftSettings: strict),
+        .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
+        .target(
+            name: "Multipath",
+            dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
+        .target(
+            name: "MultipathNIO",
+            dependencies: [
+                "Multipath",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "CommandSupport",
+            dependencies: [
+                "Multipath", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mpconnect", dependencies: ["MultipathNIO", "CommandSupport"], swiftSettings: strict),
+        .executableTarget(
+            name: "mppaths", dependencies: ["Multipath", "CommandSupport"], swiftSettings: strict),
+
+        // Shared by the test targets only.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "PathCoreTests", dependencies: ["PathCore"], swiftSettings: strict),
+        .testTarget(name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

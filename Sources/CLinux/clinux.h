@@ -1,0 +1,106 @@
+// Kernel interfaces newer than the headers distributions ship, and macros that Swift can't import.
+// The layouts are those of Linux 6.18; each is only ever read as far as the kernel says it wrote.
+// Names carry an mp_ prefix, so that a newer header on the machine does not collide with them.
+#pragma once
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+// include/uapi/linux/tcp.h: 280 bytes on 6.18; glibc 2.36 knows the first 104.
+struct mp_tcp_info {
+    uint8_t state, ca_state, retransmits, probes, backoff, options, wscale, flags;
+    uint32_t rto, ato, snd_mss, rcv_mss;
+    uint32_t unacked, sacked, lost, retrans, fackets;
+    uint32_t last_data_sent, last_ack_sent, last_data_recv, last_ack_recv;
+    uint32_t pmtu, rcv_ssthresh, rtt, rttvar, snd_ssthresh, snd_cwnd, advmss, reordering;
+    uint32_t rcv_rtt, rcv_space, total_retrans;
+    uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+    uint32_t segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out;
+    uint64_t delivery_rate, busy_time, rwnd_limited, sndbuf_limited;
+    uint32_t delivered, delivered_ce;
+    uint64_t bytes_sent, bytes_retrans;
+    uint32_t dsack_dups, reord_seen, rcv_ooopack, snd_wnd, rcv_wnd, rehash;
+    uint16_t total_rto, total_rto_recoveries;
+    uint32_t total_rto_time;
+    uint32_t received_ce, delivered_e1_bytes, delivered_e0_bytes, delivered_ce_bytes;
+    uint32_t received_e1_bytes, received_e0_bytes, received_ce_bytes;
+    uint16_t accecn_fail_mode, accecn_opt_seen;
+};
+_Static_assert(offsetof(struct mp_tcp_info, bytes_acked) == 120, "linux/tcp.h");
+_Static_assert(offsetof(struct mp_tcp_info, min_rtt) == 148, "linux/tcp.h");
+_Static_assert(offsetof(struct mp_tcp_info, total_rto) == 240, "linux/tcp.h");
+_Static_assert(sizeof(struct mp_tcp_info) == 280, "linux/tcp.h");
+
+// include/uapi/linux/mptcp.h: 96 bytes on 6.18.
+struct mp_mptcp_info {
+    uint8_t subflows, add_addr_signal, add_addr_accepted, subflows_max;
+    uint8_t add_addr_signal_max, add_addr_accepted_max;
+    uint32_t flags, token;
+    uint64_t write_seq, snd_una, rcv_nxt;
+    uint8_t local_addr_used, local_addr_max, csum_enabled;
+    uint32_t retransmits;
+    uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+    uint8_t subflows_total, endp_laminar_max, endp_fullmesh_max, reserved;
+    uint32_t last_data_sent, last_data_recv, last_ack_recv;
+};
+_Static_assert(offsetof(struct mp_mptcp_info, bytes_retrans) == 48, "linux/mptcp.h");
+_Static_assert(sizeof(struct mp_mptcp_info) == 96, "linux/mptcp.h");
+
+struct mp_mptcp_subflow_info {
+    uint32_t id;
+    _Alignas(8) uint8_t local[128];
+    uint8_t remote[128];
+};
+_Static_assert(sizeof(struct mp_mptcp_subflow_info) == 264, "linux/mptcp.h");
+
+struct mp_mptcp_full_info {
+    uint32_t size_tcpinfo_kernel, size_tcpinfo_user;
+    uint32_t size_sfinfo_kernel, size_sfinfo_user;
+    uint32_t num_subflows, size_arrays_user;
+    uint64_t subflow_info, tcp_info;
+    struct mp_mptcp_info mptcp_info;
+};
+_Static_assert(offsetof(struct mp_mptcp_full_info, mptcp_info) == 40, "linux/mptcp.h");
+
+// Constants that are macros with casts or newer than Debian 12's headers.
+enum {
+    MP_IPPROTO_MPTCP = 262,
+    MP_SOL_MPTCP = 284,
+    MP_MPTCP_INFO = 1,
+    MP_MPTCP_FULL_INFO = 4,
+    MP_SO_BINDTOIFINDEX = 62,
+    MP_MPTCP_INFO_FLAG_FALLBACK = 1,
+    MP_NETLINK_GET_STRICT_CHK = 12,
+    MP_NETLINK_EXT_ACK = 11,
+};
+
+static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count, int64_t nanoseconds) {
+    struct timespec timeout = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    return epoll_pwait2(epoll, events, count, nanoseconds < 0 ? 0 : &timeout, 0);
+}
+
+// The sigaction union members are not reachable from Swift.
+static inline int mp_ignore_signal(int number) {
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    return sigaction(number, &action, 0);
+}
+
+static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }

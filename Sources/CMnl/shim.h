@@ -1,0 +1,2 @@
+// The libmnl door. Only LinuxNet imports this module.
+#include <libmnl/libmnl.h>

@@ -1,0 +1,24 @@
+import Glibc
+
+/// A descriptor with one owner, closed when the owner goes.
+package struct Descriptor: ~Copyable, Sendable {
+    /// The number, for a call; it is not to be kept.
+    package let number: CInt
+
+    /// Takes ownership.
+    package init(owning number: CInt) { self.number = number }
+
+    deinit { _ = close(number) }
+
+    /// Gives ownership away: the receiver closes it.
+    package consuming func release() -> CInt {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// A second descriptor of the same open file.
+    package borrowing func duplicate() throws(SystemError) -> Descriptor {
+        Descriptor(owning: try systemCall("dup") { fcntl(number, F_DUPFD_CLOEXEC, 3) })
+    }
+}

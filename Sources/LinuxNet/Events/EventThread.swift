@@ -1,0 +1,194 @@
+// The one small epoll thread: what no Swift event loop can serve waits here (netlink, sockets that connect,
+// timers of the machines). It is a serial executor as well, so an actor can live on it and take its events
+// without a lock and without a change of thread.
+
+import CLinux
+import Glibc
+import PathCore
+import Synchronization
+
+/// A thread that waits for descriptors and timers and runs the actors that live on it.
+package final class EventThread: SerialExecutor {
+    /// The process's own. It starts when first used and ends with the process.
+    package static let shared = EventThread(name: "multipath")
+
+    /// Names a registration or a timer. A number is never used again.
+    package typealias Token = UInt64
+
+    package struct Readiness: OptionSet, Sendable {
+        package let rawValue: UInt32
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+        package static let readable = Readiness(rawValue: EPOLLIN.rawValue)
+        package static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
+        /// Always reported, asked for or not.
+        package static let error = Readiness(rawValue: EPOLLERR.rawValue)
+        package static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
+    }
+
+    private struct Inbox {
+        var jobs: [UnownedJob] = []
+        var closures: [@Sendable () -> Void] = []
+        var isEmpty: Bool { jobs.isEmpty && closures.isEmpty }
+    }
+
+    /// What only the thread itself touches.
+    private struct Confined {
+        var handlers: [Token: (descriptor: CInt, body: (Readiness) -> Void)] = [:]
+        /// Latest first, so that the next one due is at the end.
+        var timers: [(deadline: MonotonicTime, token: Token, body: () -> Void)] = []
+        var nextToken: Token = 1
+    }
+
+    private let name: String
+    private let epoll: CInt
+    private let wake: CInt
+    /// The thread's pthread_t; 0 until it runs.
+    private let thread = Atomic<pthread_t>(0)
+    private let inbox = Mutex(Inbox())
+    // Safe because only the thread touches it: each method that does checks that first.
+    private nonisolated(unsafe) var confined = Confined()
+
+    private init(name: String) {
+        self.name = name
+        epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+        wake = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        precondition(epoll >= 0 && wake >= 0, "no descriptors left for the event thread: \(SystemError.words(errno))")
+        var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
+        precondition(epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) == 0, "epoll_ctl: \(SystemError.words(errno))")
+        start()
+    }
+
+    private func start() {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        var thread = pthread_t()
+        let started = pthread_create(
+            &thread, &attributes,
+            { context in
+                let this = Unmanaged<EventThread>.fromOpaque(context!).takeRetainedValue()
+                mp_name_this_thread(this.name)
+                this.run()
+            }, Unmanaged.passRetained(self).toOpaque())
+        precondition(started == 0, "no thread for events: \(SystemError.words(started))")
+        pthread_attr_destroy(&attributes)
+    }
+
+    // MARK: From any thread
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        post { $0.jobs.append(job) }
+    }
+
+    /// Runs a closure on the thread, after what was submitted before.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        post { $0.closures.append(body) }
+    }
+
+    private func post(_ add: (inout Inbox) -> Void) {
+        let wasEmpty = inbox.withLock { inbox in
+            let wasEmpty = inbox.isEmpty
+            add(&inbox)
+            return wasEmpty
+        }
+        if wasEmpty {
+            var one: UInt64 = 1
+            _ = write(wake, &one, 8)
+        }
+    }
+
+    package func checkIsolated() {
+        precondition(isCurrent, "this runs on the \(name) thread only")
+    }
+
+    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    private var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
+
+    // MARK: On the thread
+
+    /// Calls a handler whenever the descriptor is ready, level-triggered, until `remove`.
+    package func add(
+        _ descriptor: CInt, for readiness: Readiness, _ body: @escaping (Readiness) -> Void
+    ) throws(SystemError) -> Token {
+        checkIsolated()
+        let token = newToken()
+        var event = epoll_event(events: readiness.rawValue, data: epoll_data_t(u64: token))
+        try systemCall("epoll_ctl") { epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) }
+        confined.handlers[token] = (descriptor, body)
+        return token
+    }
+
+    /// Ends a registration; call it before the descriptor is closed. A second call does nothing.
+    package func remove(_ token: Token) {
+        checkIsolated()
+        guard let handler = confined.handlers.removeValue(forKey: token) else { return }
+        _ = epoll_ctl(epoll, EPOLL_CTL_DEL, handler.descriptor, nil)
+    }
+
+    /// Calls a closure once, at the deadline or soon after it.
+    package func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) -> Token {
+        checkIsolated()
+        let token = newToken()
+        var (low, high) = (0, confined.timers.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if confined.timers[middle].deadline > deadline { low = middle + 1 } else { high = middle }
+        }
+        confined.timers.insert((deadline, token, body), at: low)
+        return token
+    }
+
+    /// Ends a timer; one that has run is ended already.
+    package func cancelTimer(_ token: Token) {
+        checkIsolated()
+        confined.timers.removeAll { $0.token == token }
+    }
+
+    private func newToken() -> Token {
+        defer { confined.nextToken += 1 }
+        return confined.nextToken
+    }
+
+    private func run() -> Never {
+        thread.store(pthread_self(), ordering: .relaxed)
+        var events = [epoll_event](repeating: epoll_event(), count: 64)
+        while true {
+            let wait = confined.timers.last.map { max(0, MonotonicTime.now.duration(to: $0.deadline).wholeNanoseconds) }
+            let count = mp_epoll_wait(epoll, &events, CInt(events.count), wait ?? -1)
+            precondition(count >= 0 || errno == EINTR, "epoll_wait: \(SystemError.words(errno))")
+            for event in events.prefix(Int(max(0, count))) {
+                // The fields are packed: copy before use.
+                let (token, ready) = (event.data.u64, Readiness(rawValue: event.events))
+                if token == 0 {
+                    var drained: UInt64 = 0
+                    _ = read(wake, &drained, 8)
+                } else {
+                    confined.handlers[token]?.body(ready)
+                }
+            }
+            runTimers()
+            runInbox()
+        }
+    }
+
+    private func runTimers() {
+        guard !confined.timers.isEmpty else { return }
+        let now = MonotonicTime.now
+        while let timer = confined.timers.last, timer.deadline <= now {
+            confined.timers.removeLast()
+            timer.body()
+        }
+    }
+
+    private func runInbox() {
+        let inbox = inbox.withLock { inbox in
+            let taken = inbox
+            inbox = Inbox()
+            return taken
+        }
+        for closure in inbox.closures { closure() }
+        for job in inbox.jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+    }
+}

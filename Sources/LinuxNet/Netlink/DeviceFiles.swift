@@ -1,0 +1,61 @@
+import CLinux
+import Glibc
+import PathCore
+
+/// Reads of a device what netlink does not say: sysfs' uevent, its radio, its driver.
+///
+/// A mounted sysfs shows the network namespace of whoever mounted it. So the index there must be the link's.
+struct DeviceFiles {
+    private var known: [Key: LinkFact.Device] = [:]
+
+    private struct Key: Hashable {
+        let index: InterfaceIndex
+        let name: String
+    }
+
+    /// The link with its device's facts. They are read once for each interface and name.
+    mutating func completed(_ link: LinkFact) -> LinkFact {
+        // Software links have no device; their kind says what they are.
+        guard link.kind == nil, !link.flags.contains(.loopback) else { return link }
+        let key = Key(index: link.index, name: link.name)
+        let device = known[key] ?? Self.device(of: link)
+        known[key] = device
+        var link = link
+        link.device = device
+        return link
+    }
+
+    private static func device(of link: LinkFact) -> LinkFact.Device {
+        let folder = "/sys/class/net/\(link.name)"
+        guard !link.name.contains("/"), text(of: "\(folder)/ifindex").flatMap({ UInt32($0) }) == link.index
+        else { return LinkFact.Device() }
+        let uevent = text(of: "\(folder)/uevent") ?? ""
+        let devtype = uevent.split(separator: "\n").first { $0.hasPrefix("DEVTYPE=") }?.dropFirst(8)
+        return LinkFact.Device(
+            devtype: devtype.map(String.init), hasRadio: access("\(folder)/phy80211", F_OK) == 0,
+            driver: target(of: "\(folder)/device/driver"))
+    }
+
+    private static func text(of path: String) -> String? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        let descriptor = Descriptor(owning: file)
+        return withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
+            let count = read(descriptor.number, buffer.baseAddress, buffer.count)
+            guard count >= 0 else { return nil }
+            var text = Substring(String(decoding: buffer[..<count], as: UTF8.self))
+            while text.last?.isWhitespace == true { text.removeLast() }
+            return String(text)
+        }
+    }
+
+    /// The last part of what a symbolic link points to.
+    private static func target(of path: String) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1024) { buffer in
+            let count = readlink(path, buffer.baseAddress!, buffer.count)
+            guard count > 0 else { return nil }
+            let bytes = buffer[..<count].map { UInt8(bitPattern: $0) }
+            return String(decoding: bytes, as: UTF8.self).split(separator: "/").last.map(String.init)
+        }
+    }
+}

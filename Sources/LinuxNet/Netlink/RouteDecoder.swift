@@ -1,0 +1,230 @@
+// rtnetlink messages (include/uapi/linux/rtnetlink.h, if_link.h, if_addr.h) as PathCore's facts.
+
+import CLinux
+import PathCore
+
+/// Turns rtnetlink messages into facts, and counts what it could not read.
+package struct RouteDecoder {
+    /// Messages or attributes that were cut, or too short for what they claim to be.
+    package private(set) var malformed = 0
+
+    package init() {}
+
+    /// What a message says.
+    enum Fact {
+        case link(LinkFact)
+        case linkGone(InterfaceIndex)
+        case address(AddressFact)
+        case addressGone(AddressFact)
+        /// The hops of a default route of the main table.
+        case defaultRoute([DefaultRouteFact])
+        case defaultRouteGone
+    }
+
+    /// The notifications of a datagram, as events.
+    package mutating func events(in datagram: UnsafeRawBufferPointer) -> [KernelEvent] {
+        var events: [KernelEvent] = []
+        var malformed = 0
+        let whole = try? NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
+            if Self.isNexthop(message.type) {
+                events.append(.defaultRouteChanged)
+                return
+            }
+            guard let fact = Self.decode(message, &malformed) else { return }
+            switch fact {
+            case .link(let link): events.append(.link(link))
+            case .linkGone(let index): events.append(.linkGone(index))
+            case .address(let address): events.append(.address(address))
+            case .addressGone(let address): events.append(.addressGone(address))
+            case .defaultRoute, .defaultRouteGone:
+                if events.last != .defaultRouteChanged { events.append(.defaultRouteChanged) }
+            }
+        }
+        self.malformed += malformed + (whole == true ? 0 : 1)
+        return events
+    }
+
+    /// The fact in one message, or nil for a message that is not about paths or can't be read.
+    mutating func fact(in message: NetlinkMessage) -> Fact? {
+        Self.decode(message, &malformed)
+    }
+
+    private static func isNexthop(_ type: UInt16) -> Bool {
+        type == UInt16(RTM_NEWNEXTHOP) || type == UInt16(RTM_DELNEXTHOP)
+    }
+
+    private static func decode(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
+        switch message.type {
+        case RouteMessageType.newLink, RouteMessageType.deleteLink:
+            link(message, &malformed)
+        case RouteMessageType.newAddress, RouteMessageType.deleteAddress:
+            address(message, &malformed)
+        case RouteMessageType.newRoute, RouteMessageType.deleteRoute:
+            defaultRoute(message, &malformed)
+        default: nil
+        }
+    }
+
+    // MARK: Links (struct ifinfomsg: family, pad, type u16, index s32, flags u32, change u32)
+
+    private static func link(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
+        let payload = message.payload
+        guard let family = payload.number(UInt8.self), let hardwareType = payload.number(UInt16.self, at: 2),
+            let index = payload.number(UInt32.self, at: 4), let flags = payload.number(UInt32.self, at: 8),
+            payload.count >= MemoryLayout<ifinfomsg>.size
+        else {
+            malformed += 1
+            return nil
+        }
+        // A bridge announces its ports in AF_BRIDGE; the links themselves are told in AF_UNSPEC.
+        guard family == AddressFamily.unspecified else { return nil }
+        if message.type == RouteMessageType.deleteLink { return .linkGone(index) }
+        var name: String?
+        var kind: String?
+        var isWirelessReport = false
+        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).forEach { type, value in
+            switch type {
+            case LinkAttribute.name: name = value.text
+            case LinkAttribute.info:
+                NetlinkAttributes(value).forEach { type, value in
+                    if type == LinkAttribute.infoKind { kind = value.text }
+                }
+            case LinkAttribute.wireless: isWirelessReport = true
+            default: break
+            }
+        }
+        if !whole { malformed += 1 }
+        // A wireless extensions event has a link's form but not all of a link's attributes.
+        guard !isWirelessReport else { return nil }
+        guard let name, !name.isEmpty else {
+            malformed += 1
+            return nil
+        }
+        return .link(
+            LinkFact(
+                index: index, name: name, hardwareType: hardwareType,
+                flags: LinkFact.Flags(rawValue: flags), kind: kind))
+    }
+
+    // MARK: Addresses (struct ifaddrmsg: family, prefixlen, flags, scope u8, index u32)
+
+    private static func address(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
+        let payload = message.payload
+        guard let family = payload.number(UInt8.self), let prefixLength = payload.number(UInt8.self, at: 1),
+            let shortFlags = payload.number(UInt8.self, at: 2), let scope = payload.number(UInt8.self, at: 3),
+            let index = payload.number(UInt32.self, at: 4)
+        else {
+            malformed += 1
+            return nil
+        }
+        guard family == AddressFamily.ipv4 || family == AddressFamily.ipv6 else { return nil }
+        var address: IPAddress?
+        var local: IPAddress?
+        var flags = UInt32(shortFlags)
+        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifaddrmsg>.size).forEach { type, value in
+            switch type {
+            case AddressAttribute.address: address = IPAddress(networkBytes: value)
+            case AddressAttribute.local: local = IPAddress(networkBytes: value)
+            case AddressAttribute.flags: flags = value.number() ?? flags
+            default: break
+            }
+        }
+        if !whole { malformed += 1 }
+        // On a point-to-point link ADDRESS is the peer's and LOCAL ours; elsewhere they are the same.
+        guard let own = local ?? address, own.family == (family == AddressFamily.ipv4 ? .ipv4 : .ipv6) else {
+            malformed += 1
+            return nil
+        }
+        let fact = AddressFact(
+            interface: index, address: own.inZone(index), prefixLength: prefixLength,
+            flags: AddressFact.Flags(rawValue: flags), scope: scope)
+        return message.type == RouteMessageType.newAddress ? .address(fact) : .addressGone(fact)
+    }
+
+    // MARK: Routes (struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type u8, flags u32)
+
+    private static func defaultRoute(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
+        let payload = message.payload
+        guard let family = payload.number(UInt8.self), let length = payload.number(UInt8.self, at: 1),
+            let shortTable = payload.number(UInt8.self, at: 4), let type = payload.number(UInt8.self, at: 7),
+            let flags = payload.number(UInt32.self, at: 8)
+        else {
+            malformed += 1
+            return nil
+        }
+        guard family == AddressFamily.ipv4 || family == AddressFamily.ipv6, length == 0 else { return nil }
+        var route = RouteFields(family: family == AddressFamily.ipv4 ? .ipv4 : .ipv6, table: UInt32(shortTable))
+        if !route.read(NetlinkAttributes(payload, after: MemoryLayout<rtmsg>.size)) { malformed += 1 }
+        guard route.table == RouteTable.main else { return nil }
+        if message.type == RouteMessageType.deleteRoute { return .defaultRouteGone }
+        // "unreachable default" and its like lead nowhere; cached copies (RTM_F_CLONED) are no routes.
+        guard type == RouteType.unicast, flags & (RouteFlags.dead | 0x200) == 0 else { return .defaultRoute([]) }
+        return .defaultRoute(route.hops)
+    }
+}
+
+/// The attributes of a route.
+struct RouteFields {
+    let family: IPAddress.Family
+    var table: UInt32
+    private var metric: UInt32 = 0
+    private(set) var interface: InterfaceIndex?
+    private var gateway: IPAddress?
+    private var multipath: [(InterfaceIndex, IPAddress?)] = []
+
+    init(family: IPAddress.Family, table: UInt32) {
+        self.family = family
+        self.table = table
+    }
+
+    /// - Returns: false where an attribute was cut.
+    mutating func read(_ attributes: NetlinkAttributes) -> Bool {
+        var fields = self
+        let whole = attributes.forEach { type, value in
+            switch type {
+            case RouteAttribute.table: fields.table = value.number() ?? fields.table
+            case RouteAttribute.priority: fields.metric = value.number() ?? 0
+            case RouteAttribute.outputInterface: fields.interface = value.number()
+            case RouteAttribute.gateway: fields.gateway = IPAddress(networkBytes: value)
+            case RouteAttribute.via: fields.gateway = Self.via(value)
+            case RouteAttribute.multipath: fields.multipath = Self.hops(value)
+            default: break
+            }
+        }
+        self = fields
+        return whole
+    }
+
+    var hops: [DefaultRouteFact] {
+        let hops = multipath.isEmpty ? interface.map { [($0, gateway)] } ?? [] : multipath
+        return hops.map { interface, gateway in
+            DefaultRouteFact(
+                family: family, interface: interface, gateway: gateway?.inZone(interface), metric: metric)
+        }
+    }
+
+    /// RTA_VIA: a gateway of another family (u16), then its bytes.
+    private static func via(_ value: UnsafeRawBufferPointer) -> IPAddress? {
+        IPAddress(networkBytes: value.dropFirst(2))
+    }
+
+    /// RTA_MULTIPATH: a list of struct rtnexthop (len u16, flags u8, hops u8, ifindex s32) and attributes.
+    private static func hops(_ value: UnsafeRawBufferPointer) -> [(InterfaceIndex, IPAddress?)] {
+        var hops: [(InterfaceIndex, IPAddress?)] = []
+        var rest = value
+        while let length = rest.number(UInt16.self).map(Int.init), let flags = rest.number(UInt8.self, at: 2),
+            let index = rest.number(UInt32.self, at: 4), (8...rest.count).contains(length)
+        {
+            var gateway: IPAddress?
+            NetlinkAttributes(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: 8).forEach { type, value in
+                if type == RouteAttribute.gateway { gateway = IPAddress(networkBytes: value) }
+                if type == RouteAttribute.via { gateway = via(value) }
+            }
+            if UInt32(flags) & RouteFlags.dead == 0 { hops.append((index, gateway)) }
+            let step = (length + 3) & ~3
+            guard step < rest.count else { break }
+            rest = UnsafeRawBufferPointer(rebasing: rest[step...])
+        }
+        return hops
+    }
+}

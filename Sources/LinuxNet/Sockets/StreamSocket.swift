@@ -1,0 +1,101 @@
+import CLinux
+import Glibc
+import PathCore
+
+/// A stream socket of TCP or MPTCP, non-blocking, with one owner.
+package struct StreamSocket: ~Copyable, Sendable {
+    package let descriptor: Descriptor
+
+    /// Makes a socket that has TCP_NODELAY on: callers of this library write messages, and those that write
+    /// streams fill their packets anyway.
+    ///
+    /// - Throws: ENOPROTOOPT or EPROTONOSUPPORT where MPTCP is switched off or not built in.
+    package init(_ family: IPAddress.Family, _ transport: TransportProtocol) throws(SystemError) {
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+        let descriptor = Descriptor(
+            owning: try systemCall("make a socket") {
+                socket(family == .ipv4 ? AF_INET : AF_INET6, type, transport == .mptcp ? CInt(MP_IPPROTO_MPTCP) : 0)
+            })
+        try SocketOption.set(descriptor.number, CInt(IPPROTO_TCP), TCP_NODELAY, 1, "TCP_NODELAY")
+        self.descriptor = descriptor
+    }
+
+    /// Whether the kernel would make MPTCP sockets in this network namespace now.
+    package static var kernelSpeaksMPTCP: Bool {
+        do throws(SystemError) {
+            _ = try StreamSocket(.ipv4, .mptcp)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Binds the socket to an interface, for good: neither retransmissions nor a lost route move it to another.
+    /// The kernel allows this to everybody, once for each socket.
+    package func bind(toInterface index: InterfaceIndex) throws(SystemError) {
+        try SocketOption.set(
+            descriptor.number, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index), "SO_BINDTOIFINDEX")
+    }
+
+    /// Starts the handshake.
+    /// - Returns: whether it is complete already.
+    package func connect(to endpoint: IPEndpoint) throws(SystemError) -> Bool {
+        do throws(SystemError) {
+            try systemCall("connect") { endpoint.withSocketAddress { Glibc.connect(descriptor.number, $0, $1) } }
+            return true
+        } catch {
+            if error.errno == EINPROGRESS { return false }
+            throw error
+        }
+    }
+
+    /// The error with which the handshake ended, if it did (SO_ERROR, which reading clears).
+    package func takeError() -> SystemError? {
+        let number = SocketOption.get(descriptor.number, SOL_SOCKET, SO_ERROR) ?? 0
+        return number == 0 ? nil : SystemError("connect", errno: number)
+    }
+
+    /// Listens on an endpoint; `::` takes IPv4 too.
+    package func listen(on endpoint: IPEndpoint, backlog: CInt = 128) throws(SystemError) {
+        try SocketOption.set(descriptor.number, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR")
+        if endpoint.address.family == .ipv6 {
+            try SocketOption.set(
+                descriptor.number, CInt(IPPROTO_IPV6), IPV6_V6ONLY, endpoint.address.isUnspecified ? 0 : 1, "IPV6_V6ONLY")
+        }
+        try systemCall("bind") { endpoint.withSocketAddress { Glibc.bind(descriptor.number, $0, $1) } }
+        try systemCall("listen") { Glibc.listen(descriptor.number, backlog) }
+    }
+
+    package var localEndpoint: IPEndpoint? { SocketOption.localEndpoint(of: descriptor.number) }
+}
+
+/// Options of a socket by its number, which may be another owner's.
+package enum SocketOption {
+    static func set(
+        _ descriptor: CInt, _ level: CInt, _ name: CInt, _ value: CInt, _ what: StaticString
+    ) throws(SystemError) {
+        var value = value
+        try systemCall("set \(what)") {
+            setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<CInt>.size))
+        }
+    }
+
+    static func get(_ descriptor: CInt, _ level: CInt, _ name: CInt) -> CInt? {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
+    }
+
+    package static func localEndpoint(of descriptor: CInt) -> IPEndpoint? {
+        IPEndpoint.read { getsockname(descriptor, $0, $1) }
+    }
+
+    package static func remoteEndpoint(of descriptor: CInt) -> IPEndpoint? {
+        IPEndpoint.read { getpeername(descriptor, $0, $1) }
+    }
+
+    /// The interface a socket is bound to, if it is.
+    package static func boundInterface(of descriptor: CInt) -> InterfaceIndex? {
+        get(descriptor, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX)).flatMap { $0 > 0 ? InterfaceIndex($0) : nil }
+    }
+}

@@ -1,0 +1,134 @@
+// The three streams of a command. They may be terminals, pipes or files, and are often shared with other
+// programs, so they stay blocking: O_NONBLOCK would be set for all of them.
+
+import CLinux
+import Glibc
+
+package enum StandardStream: CInt, Sendable {
+    case input = 0
+    case output = 1
+    case error = 2
+
+    /// Reads what there is, waiting for it. 0 is the end.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+        try systemCall("read standard input") { Glibc.read(rawValue, buffer.baseAddress, buffer.count) }
+    }
+
+    /// Writes all of it, waiting where the reader is slow.
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
+        var rest = bytes
+        while rest.count > 0 {
+            let count = try systemCall("write to \(name)") { Glibc.write(rawValue, rest.baseAddress, rest.count) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    /// Ends the stream for its reader. The number stays taken, so that no socket gets it.
+    package func close() {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        guard null >= 0 else { return }
+        _ = dup2(null, rawValue)
+        _ = Glibc.close(null)
+    }
+
+    package var isTerminal: Bool { isatty(rawValue) == 1 }
+
+    private var name: String {
+        switch self {
+        case .input: "standard input"
+        case .output: "standard output"
+        case .error: "standard error"
+        }
+    }
+
+    /// Makes a program safe to start: a stream that was closed by whoever started it is not taken by the
+    /// next socket, and a reader that goes away is an error of `write`, not the program's end.
+    /// - Returns: the streams that were closed.
+    package static func prepare() -> [StandardStream] {
+        _ = mp_ignore_signal(SIGPIPE)
+        var closed: [StandardStream] = []
+        for stream in [StandardStream.input, .output, .error] where fcntl(stream.rawValue, F_GETFD) < 0 {
+            closed.append(stream)
+            // The lowest free number is this one, because the ones below are taken by now.
+            _ = open("/dev/null", O_RDWR)
+        }
+        return closed
+    }
+
+    /// Waits until nobody reads this stream any more. It waits for ever where that can't be told: a file.
+    package func waitForClosedReader() async {
+        let descriptor = rawValue
+        let watch = Watch()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                EventThread.shared.submit { watch.start(descriptor, continuation) }
+            }
+        } onCancel: {
+            EventThread.shared.submit { watch.finish() }
+        }
+    }
+
+    /// A registration for the event thread; only that thread touches it.
+    private final class Watch: @unchecked Sendable {
+        private var token: EventThread.Token?
+        private var continuation: CheckedContinuation<Void, Never>?
+        private var isFinished = false
+
+        func start(_ descriptor: CInt, _ continuation: CheckedContinuation<Void, Never>) {
+            guard !isFinished else { return continuation.resume() }
+            self.continuation = continuation
+            // A pipe whose last reader closed reports an error, asked for or not. A file can't be watched.
+            token = try? EventThread.shared.add(descriptor, for: []) { [self] ready in
+                if ready.contains(.error) { finish() }
+            }
+        }
+
+        func finish() {
+            isFinished = true
+            if let token { EventThread.shared.remove(token) }
+            token = nil
+            continuation?.resume()
+            continuation = nil
+        }
+    }
+}
+
+/// What a command asks of the process it is.
+package enum ProcessEnvironment {
+    package static func value(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}
+
+/// Signals that end a command in an orderly way.
+package enum TerminationSignal {
+    /// The numbers taken: SIGINT, SIGTERM, SIGHUP.
+    private static let numbers = [SIGINT, SIGTERM, SIGHUP]
+
+    /// Keeps these signals from ending the process; call it before another thread exists, for threads
+    /// inherit what is blocked.
+    package static func block() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in numbers { sigaddset(&set, number) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Calls `body` with each such signal's number, on the event thread.
+    package static func observe(_ body: @escaping @Sendable (CInt) -> Void) {
+        EventThread.shared.submit {
+            var set = sigset_t()
+            sigemptyset(&set)
+            for number in numbers { sigaddset(&set, number) }
+            let descriptor = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
+            guard descriptor >= 0 else { return }
+            // For as long as the process lives.
+            _ = try? EventThread.shared.add(descriptor, for: .readable) { _ in
+                var information = signalfd_siginfo()
+                while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
+                    body(CInt(information.ssi_signo))
+                }
+            }
+        }
+    }
+}

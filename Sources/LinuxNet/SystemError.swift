@@ -1,0 +1,49 @@
+import CLinux
+import Glibc
+
+/// A system call that failed: what was tried, the kernel's error number, and its text where it gave one.
+package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
+    package var operation: String
+    package var errno: CInt
+    /// What the kernel added (a netlink extended acknowledgement, say).
+    package var detail: String?
+
+    package init(_ operation: String, errno: CInt, detail: String? = nil) {
+        self.operation = operation
+        self.errno = errno
+        self.detail = detail
+    }
+
+    /// The error number's words, as strerror gives them: "Connection refused".
+    package var words: String { SystemError.words(errno) }
+
+    package static func words(_ errno: CInt) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            guard strerror_r(errno, buffer.baseAddress!, buffer.count) == 0 else { return "error \(errno)" }
+            return String(cString: buffer.baseAddress!)
+        }
+    }
+
+    package var description: String {
+        "\(operation): \(words)" + (detail.map { " (\($0))" } ?? "")
+    }
+}
+
+/// Calls the kernel once, reads errno once, and again after EINTR.
+///
+/// - Returns: the call's result, never negative. EBADF and EFAULT are errors of ours, and trap.
+@discardableResult
+func systemCall<Result: FixedWidthInteger>(
+    _ operation: @autoclosure () -> String, _ body: () -> Result
+) throws(SystemError) -> Result {
+    while true {
+        let result = body()
+        if result >= 0 { return result }
+        let number = errno
+        switch number {
+        case EINTR: continue
+        case EBADF, EFAULT: preconditionFailure("\(operation()): \(SystemError.words(number))")
+        default: throw SystemError(operation(), errno: number)
+        }
+    }
+}

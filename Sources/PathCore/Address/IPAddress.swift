@@ -1,0 +1,84 @@
+/// An IPv4 or IPv6 address, without a port.
+public struct IPAddress: Sendable, Hashable {
+    /// The address family.
+    public enum Family: Sendable, Hashable, Comparable, CaseIterable {
+        case ipv4
+        case ipv6
+    }
+
+    public let family: Family
+
+    /// For a link-local IPv6 address: the index of the interface it is meant on (RFC 4007); otherwise 0.
+    public let zone: UInt32
+
+    /// The address in host order; an IPv4 address uses the lower 32 bits.
+    let high: UInt64
+    let low: UInt64
+
+    /// An IPv4 address from its 32 bits, most significant byte first.
+    public init(ipv4 bits: UInt32) {
+        (family, zone, high, low) = (.ipv4, 0, 0, UInt64(bits))
+    }
+
+    /// An IPv6 address from its two halves, most significant first.
+    public init(ipv6 high: UInt64, _ low: UInt64, zone: UInt32 = 0) {
+        (family, self.zone, self.high, self.low) = (.ipv6, zone, high, low)
+    }
+
+    /// An address from 4 or 16 bytes in network order; any other count is no address.
+    public init?(networkBytes bytes: some Collection<UInt8>, zone: UInt32 = 0) {
+        func number(_ part: some Sequence<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
+        switch bytes.count {
+        case 4: self.init(ipv4: UInt32(number(bytes)))
+        case 16: self.init(ipv6: number(bytes.prefix(8)), number(bytes.dropFirst(8)), zone: zone)
+        default: return nil
+        }
+    }
+
+    /// The address as 4 or 16 bytes in network order.
+    public var networkBytes: [UInt8] {
+        func bytes(_ word: UInt64, _ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * (count - 1 - $0))) }
+        }
+        return family == .ipv4 ? bytes(low, 4) : bytes(high, 8) + bytes(low, 8)
+    }
+
+    /// The same address on the interface with this index; only a link-local address keeps it.
+    public func inZone(_ zone: UInt32) -> IPAddress {
+        isLinkLocal && family == .ipv6 ? IPAddress(ipv6: high, low, zone: zone) : self
+    }
+
+    /// `127.0.0.0/8` or `::1`.
+    public var isLoopback: Bool {
+        family == .ipv4 ? low >> 24 == 127 : high == 0 && low == 1
+    }
+
+    /// `169.254.0.0/16` (RFC 3927) or `fe80::/10` (RFC 4291).
+    public var isLinkLocal: Bool {
+        family == .ipv4 ? low >> 16 == 0xA9FE : high >> 54 == 0x3FA
+    }
+
+    /// `0.0.0.0` or `::`.
+    public var isUnspecified: Bool { high == 0 && low == 0 }
+
+    /// The IPv4 address inside an IPv4-mapped one (`::ffff:0:0/96`), or the address itself.
+    public var unmapped: IPAddress {
+        family == .ipv6 && high == 0 && low >> 32 == 0xFFFF
+            ? IPAddress(ipv4: UInt32(truncatingIfNeeded: low)) : self
+    }
+}
+
+/// An address and a port.
+public struct IPEndpoint: Sendable, Hashable, CustomStringConvertible {
+    public var address: IPAddress
+    public var port: UInt16
+
+    public init(_ address: IPAddress, port: UInt16) {
+        self.address = address
+        self.port = port
+    }
+
+    public var description: String {
+        address.family == .ipv4 ? "\(address):\(port)" : "[\(address)]:\(port)"
+    }
+}

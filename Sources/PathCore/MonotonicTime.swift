@@ -1,0 +1,48 @@
+/// A point on a clock that only goes forward, counted from an arbitrary start.
+///
+/// `PathCore` never reads a clock: whoever runs a machine passes the time in. On Linux the runner passes
+/// `CLOCK_MONOTONIC`, which stands still while the machine sleeps; a test passes whatever it likes.
+public struct MonotonicTime: InstantProtocol, Sendable {
+    /// Nanoseconds since the clock's start.
+    public var nanoseconds: Int64
+
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// The clock's start.
+    public static let zero = MonotonicTime(nanoseconds: 0)
+
+    public func advanced(by duration: Duration) -> MonotonicTime {
+        MonotonicTime(nanoseconds: nanoseconds + duration.wholeNanoseconds)
+    }
+
+    public func duration(to other: MonotonicTime) -> Duration {
+        .nanoseconds(other.nanoseconds - nanoseconds)
+    }
+
+    public static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// Seconds since the clock's start, for output.
+    public var seconds: Double { Double(nanoseconds) / 1e9 }
+}
+
+extension Duration {
+    /// The duration in nanoseconds; fractions are dropped, and what does not fit stops at the limit.
+    public var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        let (sum, sumOverflow) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
+        if sumOverflow { return seconds < 0 ? .min : .max }
+        return sum
+    }
+
+    /// The duration in seconds, for output.
+    public var inSeconds: Double { Double(wholeNanoseconds) / 1e9 }
+
+    /// The duration in milliseconds, for output.
+    public var inMilliseconds: Double { Double(wholeNanoseconds) / 1e6 }
+}

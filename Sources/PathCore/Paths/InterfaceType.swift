@@ -1,0 +1,103 @@
+/// What kind of interface a path goes through.
+public enum InterfaceType: String, Sendable, Hashable, CaseIterable {
+    case wired
+    case wifi
+    case cellular
+    case loopback
+    /// A VPN or another interface that puts packets into packets.
+    case tunnel
+    /// Made by software and not known to lead to a wire: veth, bridge, dummy, tap.
+    case virtual
+    case other
+
+    /// Which type is preferred where everything else is equal: lower first (`design/modes`, "Preference").
+    var rank: Int {
+        switch self {
+        case .wired: 0
+        case .wifi: 1
+        case .cellular: 2
+        case .tunnel, .virtual, .other: 3
+        case .loopback: 4
+        }
+    }
+}
+
+/// Where a verdict about an interface comes from.
+public enum VerdictSource: String, Sendable, Hashable {
+    /// The process's own configuration.
+    case configuration
+    /// The environment variable `MULTIPATH_INTERFACES`.
+    case environment
+    /// Concluded from the interface's type.
+    case interfaceType = "interface_type"
+    /// The kernel's or the device's own word.
+    case kernel
+    /// Guessed from the interface's name.
+    case name
+    /// Nobody said anything; this is what is assumed then.
+    case assumed
+}
+
+/// A verdict and who gave it.
+public struct Verdict<Value: Sendable & Hashable>: Sendable, Hashable {
+    public var value: Value
+    public var source: VerdictSource
+
+    public init(_ value: Value, _ source: VerdictSource) {
+        self.value = value
+        self.source = source
+    }
+}
+
+/// Tells an interface's type by a ladder of evidence, the surest first.
+public enum InterfaceClassifier {
+    public static func classify(_ link: LinkFact) -> Verdict<InterfaceType> {
+        if link.flags.contains(.loopback) || link.hardwareType == 772 { return Verdict(.loopback, .kernel) }
+        if let kind = link.kind { return Verdict(type(ofKind: kind, link), .kernel) }
+        switch link.device.devtype {
+        case "wlan": return Verdict(.wifi, .kernel)
+        case "wwan": return Verdict(.cellular, .kernel)
+        case "bluetooth": return Verdict(.other, .kernel)
+        case "bridge", "vlan", "bond": return Verdict(type(ofKind: link.device.devtype ?? "", link), .kernel)
+        default: break
+        }
+        if link.device.hasRadio { return Verdict(.wifi, .kernel) }
+        if let driver = link.device.driver, Self.modemDrivers.contains(driver) {
+            return Verdict(.cellular, .kernel)
+        }
+        switch link.hardwareType {
+        case 801, 802, 803: return Verdict(.wifi, .kernel)  // ARPHRD_IEEE80211 and its monitor forms
+        case 768, 769, 776, 778, 823: return Verdict(.tunnel, .kernel)  // IPIP, IP6IP6, SIT, IPGRE, IP6GRE
+        case 65534: return Verdict(.tunnel, .kernel)  // ARPHRD_NONE: TUN and WireGuard
+        default: break
+        }
+        if Self.cellularNames.contains(where: link.name.hasPrefix) { return Verdict(.cellular, .name) }
+        switch link.hardwareType {
+        case 512: return Verdict(.cellular, .name)  // PPP without a kind: a dialled modem
+        case 519: return Verdict(.cellular, .kernel)  // ARPHRD_RAWIP: modems speak IP without Ethernet
+        case 1: return Verdict(.wired, .kernel)
+        default: return Verdict(.other, .kernel)
+        }
+    }
+
+    private static func type(ofKind kind: String, _ link: LinkFact) -> InterfaceType {
+        switch kind {
+        // A TUN carries packets of a VPN; a TAP (the same kind, but Ethernet) is mostly a virtual machine's.
+        case "tun": link.hardwareType == 1 ? .virtual : .tunnel
+        case "wireguard", "ipip", "sit", "gre", "gretap", "ip6gre", "ip6tnl", "vti", "vti6", "xfrm",
+            "ovpn":
+            .tunnel
+        case "wwan", "rmnet", "ppp": .cellular
+        // A VLAN, a bond or a team is a wire with a name more.
+        case "vlan", "bond", "team": .wired
+        default: .virtual
+        }
+    }
+
+    /// Drivers of cellular modems.
+    private static let modemDrivers: Set<String> = [
+        "qmi_wwan", "cdc_mbim", "sierra_net", "hso", "huawei_cdc_ncm", "iosm", "mtk_t7xx",
+    ]
+
+    private static let cellularNames = ["wwan", "wwp", "rmnet", "ccmni"]
+}

@@ -1,0 +1,149 @@
+/// The machine's paths to the Internet at one moment. Immutable; the next change makes the next one.
+public struct PathSnapshot: Sendable, Hashable {
+    /// Counts the snapshots a monitor has made, from 1.
+    public var generation: UInt64
+    /// Interfaces the kernel routes Internet traffic through, the preferred one first.
+    public var interfaces: [PathInterface]
+    /// Every other interface, and what disqualifies it.
+    public var excluded: [ExcludedInterface]
+    /// What differs from the snapshot this consumer got before.
+    public var changes: [PathChange]
+
+    public init(
+        generation: UInt64 = 0, interfaces: [PathInterface] = [], excluded: [ExcludedInterface] = [],
+        changes: [PathChange] = []
+    ) {
+        self.generation = generation
+        self.interfaces = interfaces
+        self.excluded = excluded
+        self.changes = changes
+    }
+
+    public enum Status: String, Sendable, Hashable {
+        /// There is at least one path.
+        case satisfied
+        /// There is none; `excluded` says why, for each interface.
+        case unsatisfied
+    }
+
+    public var status: Status { interfaces.isEmpty ? .unsatisfied : .satisfied }
+    /// The preferred path.
+    public var primary: PathInterface? { interfaces.first }
+    /// Whether the preferred path is expensive.
+    public var isExpensive: Bool { primary?.isExpensive ?? false }
+    /// Whether the preferred path is constrained.
+    public var isConstrained: Bool { primary?.isConstrained ?? false }
+    public var supportsIPv4: Bool { interfaces.contains(where: \.supportsIPv4) }
+    public var supportsIPv6: Bool { interfaces.contains(where: \.supportsIPv6) }
+
+    /// An interface by its index, whether it is a path or not.
+    public func interface(_ index: InterfaceIndex) -> PathInterface? {
+        interfaces.first { $0.index == index } ?? excluded.first { $0.interface.index == index }?.interface
+    }
+
+    /// The interface that has this address.
+    public func interface(with address: IPAddress) -> PathInterface? {
+        let all = interfaces + excluded.map(\.interface)
+        return all.first { $0.addresses.contains { $0.address.inZone(0) == address.inZone(0) } }
+    }
+
+    /// Whether a consumer would notice a difference: all but the number and the reasons.
+    public func hasSameContent(as other: PathSnapshot) -> Bool {
+        interfaces == other.interfaces && excluded == other.excluded
+    }
+}
+
+/// An interface with all that is known of it as a path.
+public struct PathInterface: Sendable, Hashable {
+    public var index: InterfaceIndex
+    public var name: String
+    public var type: Verdict<InterfaceType>
+    /// Whether traffic costs money or somebody's allowance: cellular, a telephone's hotspot.
+    public var expensive: Verdict<Bool>
+    /// Whether the user asked to save data here.
+    public var constrained: Verdict<Bool>
+    public var addresses: [InterfaceAddress]
+    /// The routers of its default routes.
+    public var gateways: [IPAddress]
+    /// The lowest metric among its default routes; nil without one.
+    public var metric: UInt32?
+    /// Whether the kernel has both a default route and a usable address here.
+    public var supportsIPv4: Bool
+    public var supportsIPv6: Bool
+
+    public init(
+        index: InterfaceIndex, name: String, type: Verdict<InterfaceType>,
+        expensive: Verdict<Bool> = Verdict(false, .assumed),
+        constrained: Verdict<Bool> = Verdict(false, .assumed), addresses: [InterfaceAddress] = [],
+        gateways: [IPAddress] = [], metric: UInt32? = nil, supportsIPv4: Bool = false,
+        supportsIPv6: Bool = false
+    ) {
+        self.index = index
+        self.name = name
+        self.type = type
+        self.expensive = expensive
+        self.constrained = constrained
+        self.addresses = addresses
+        self.gateways = gateways
+        self.metric = metric
+        self.supportsIPv4 = supportsIPv4
+        self.supportsIPv6 = supportsIPv6
+    }
+
+    public var isExpensive: Bool { expensive.value }
+    public var isConstrained: Bool { constrained.value }
+}
+
+/// An address with the length of its network's prefix.
+public struct InterfaceAddress: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public var address: IPAddress
+    public var prefixLength: UInt8
+
+    public init(_ address: IPAddress, prefixLength: UInt8) {
+        self.address = address
+        self.prefixLength = prefixLength
+    }
+
+    public var description: String { "\(address.inZone(0))/\(prefixLength)" }
+
+    public static func < (left: InterfaceAddress, right: InterfaceAddress) -> Bool {
+        (left.address.family, left.address.high, left.address.low, left.prefixLength)
+            < (right.address.family, right.address.high, right.address.low, right.prefixLength)
+    }
+}
+
+/// An interface that is no path to the Internet now.
+public struct ExcludedInterface: Sendable, Hashable {
+    public var interface: PathInterface
+    public var reason: Reason
+
+    public init(_ interface: PathInterface, reason: Reason) {
+        self.interface = interface
+        self.reason = reason
+    }
+
+    public enum Reason: Sendable, Hashable, CustomStringConvertible {
+        case loopback
+        /// The administrator has it down.
+        case down
+        /// It is up, but the hardware has no link.
+        case noCarrier
+        /// No address with which traffic could leave the link.
+        case noAddress
+        /// No default route in the main table goes through it.
+        case noDefaultRoute
+        /// A tunnel takes the default traffic; going around it would leak what it is there to hide.
+        case behindTunnel(String)
+
+        public var description: String {
+            switch self {
+            case .loopback: "loopback"
+            case .down: "down"
+            case .noCarrier: "no carrier"
+            case .noAddress: "no usable address"
+            case .noDefaultRoute: "no default route"
+            case .behindTunnel(let name): "behind the tunnel \(name)"
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// From the kernel's facts to the machine's paths.
+//
+// A notification is a hint, the tables are the truth. Links and addresses are kept as they are announced.
+// Default routes are not: the kernel removes IPv4 routes without a word when a link goes down or loses its
+// last address, and announces a replacement without naming what it replaced. So the reducer says after each
+// event which tables must be read again, and takes whole tables in.
+//
+// Call order: `replace…` for the three tables, then `apply` for each event; read again what `apply` returns
+// and hand it to `replace…`; then `snapshot`.
+
+/// Builds path snapshots from links, addresses and default routes.
+public struct SnapshotReducer: Sendable {
+    private var links: [InterfaceIndex: LinkFact] = [:]
+    private var addresses: [InterfaceIndex: [IPAddress: AddressFact]] = [:]
+    private var routes: [DefaultRouteFact] = []
+    private var overrides: InterfaceOverrides
+
+    public init(overrides: InterfaceOverrides = InterfaceOverrides()) {
+        self.overrides = overrides
+    }
+
+    public mutating func replaceLinks(_ facts: [LinkFact]) {
+        links = Dictionary(facts.map { ($0.index, $0) }) { _, last in last }
+    }
+
+    public mutating func replaceAddresses(_ facts: [AddressFact]) {
+        addresses = [:]
+        for fact in facts { store(fact) }
+    }
+
+    public mutating func replaceRoutes(_ facts: [DefaultRouteFact]) {
+        routes = facts
+    }
+
+    /// Takes one notification in.
+    /// - Returns: the tables that must be read again, because the kernel does not announce what changed there.
+    public mutating func apply(_ event: KernelEvent) -> KernelTables {
+        switch event {
+        case .link(let fact):
+            let old = links.updateValue(fact, forKey: fact.index)
+            // Only a change of state moves routes: wireless links announce themselves every few seconds.
+            return old?.flags == fact.flags ? [] : .routes
+        case .linkGone(let index):
+            links[index] = nil
+            addresses[index] = nil
+            return .routes
+        case .address(let fact):
+            store(fact)
+            return []
+        case .addressGone(let fact):
+            addresses[fact.interface]?[fact.address] = nil
+            return .routes
+        case .defaultRouteChanged:
+            return .routes
+        case .lost:
+            return .all
+        }
+    }
+
+    private mutating func store(_ fact: AddressFact) {
+        addresses[fact.interface, default: [:]][fact.address] = fact
+    }
+
+    /// The paths as they are now. Its generation is 0 and its changes are empty: who publishes it knows both.
+    public func snapshot() -> PathSnapshot {
+        let tunnels = Dictionary(
+            uniqueKeysWithValues: IPAddress.Family.allCases.compactMap { family in
+                outermostTunnel(family).map { (family, $0) }
+            })
+        var snapshot = PathSnapshot()
+        for link in links.values.sorted(by: { $0.index < $1.index }) {
+            let described = describe(link, tunnels)
+            if let reason = exclusion(of: link, described, tunnels) {
+                snapshot.excluded.append(ExcludedInterface(described, reason: reason))
+            } else {
+                snapshot.interfaces.append(described)
+            }
+        }
+        let outermost = Set(tunnels.values.map(\.index))
+        snapshot.interfaces.sort {
+            $0.preference(isOutermost: outermost.contains($0.index))
+                < $1.preference(isOutermost: outermost.contains($1.index))
+        }
+        return snapshot
+    }
+
+    private func describe(
+        _ link: LinkFact, _ tunnels: [IPAddress.Family: LinkFact]
+    ) -> PathInterface {
+        let type = type(of: link)
+        let mine = routes.filter { $0.interface == link.index }
+        let facts = (addresses[link.index] ?? [:]).values
+        var gateways: [IPAddress] = []
+        for route in mine.sorted(by: { ($0.family, $0.metric) < ($1.family, $1.metric) }) {
+            if let gateway = route.gateway, !gateways.contains(gateway) { gateways.append(gateway) }
+        }
+        func supports(_ family: IPAddress.Family) -> Bool {
+            isWorking(link) && mine.contains { $0.family == family }
+                && facts.contains { $0.address.family == family && $0.isUsable }
+                && (tunnels[family].map { $0.index == link.index } ?? true)
+        }
+        return PathInterface(
+            index: link.index, name: link.name, type: type,
+            expensive: overrides.verdict(for: link.name, \.isExpensive)
+                ?? (type.value == .cellular ? Verdict(true, .interfaceType) : Verdict(false, .assumed)),
+            constrained: overrides.verdict(for: link.name, \.isConstrained) ?? Verdict(false, .assumed),
+            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map {
+                InterfaceAddress($0.address, prefixLength: $0.prefixLength)
+            }.sorted(),
+            gateways: gateways, metric: mine.map(\.metric).min(),
+            supportsIPv4: supports(.ipv4), supportsIPv6: supports(.ipv6))
+    }
+
+    private func exclusion(
+        of link: LinkFact, _ interface: PathInterface, _ tunnels: [IPAddress.Family: LinkFact]
+    ) -> ExcludedInterface.Reason? {
+        if interface.type.value == .loopback { return .loopback }
+        if !link.flags.contains(.up) { return .down }
+        if !link.flags.contains(.lowerUp) { return .noCarrier }
+        if interface.supportsIPv4 || interface.supportsIPv6 { return nil }
+        let families = Set(routes.filter { $0.interface == link.index }.map(\.family))
+        if families.isEmpty { return .noDefaultRoute }
+        if let tunnel = families.compactMap({ tunnels[$0] }).first(where: { $0.index != link.index }) {
+            return .behindTunnel(tunnel.name)
+        }
+        return .noAddress
+    }
+
+    private func type(of link: LinkFact) -> Verdict<InterfaceType> {
+        overrides.verdict(for: link.name, \.type) ?? InterfaceClassifier.classify(link)
+    }
+
+    /// Admin up and a carrier: without one the kernel keeps the route and loses the packets.
+    private func isWorking(_ link: LinkFact) -> Bool { link.flags.isSuperset(of: [.up, .lowerUp]) }
+
+    /// The tunnel that the kernel prefers for a family's default traffic, if it is one.
+    private func outermostTunnel(_ family: IPAddress.Family) -> LinkFact? {
+        let best = routes.filter { route in
+            route.family == family && links[route.interface].map(isWorking) ?? false
+        }.min { $0.metric < $1.metric }
+        guard let best, let link = links[best.interface], type(of: link).value == .tunnel else { return nil }
+        return link
+    }
+}
+
+extension PathInterface {
+    /// What interfaces are ordered by: the tunnel that takes all traffic, then not constrained, not
+    /// expensive, type, metric. The index breaks ties, so that the order is stable.
+    fileprivate func preference(isOutermost: Bool) -> Preference {
+        Preference(
+            isOutermost ? 0 : 1, isConstrained ? 1 : 0, isExpensive ? 1 : 0, type.value.rank,
+            Int(metric ?? .max), Int(index))
+    }
+
+    fileprivate struct Preference: Comparable {
+        private let keys: [Int]
+        init(_ keys: Int...) { self.keys = keys }
+        static func < (left: Preference, right: Preference) -> Bool {
+            left.keys.lexicographicallyPrecedes(right.keys)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// Which paths a connection may use, and which of them it likes best. A path that is not allowed never
+/// carries a byte, a SYN included.
+public struct PathPolicy: Sendable, Hashable {
+    public var allowsExpensivePaths = true
+    public var allowsConstrainedPaths = true
+    public var prohibitedInterfaceTypes: Set<InterfaceType> = []
+    public var prohibitedInterfaces: Set<String> = []
+    /// If set, only the interface with this name.
+    public var requiredInterface: String?
+    /// If set, the interface with this name comes first where it is allowed.
+    public var preferredInterface: String?
+
+    public init() {}
+
+    /// Why a path is not allowed.
+    public enum Refusal: String, Sendable, Hashable, CustomStringConvertible {
+        case expensive
+        case constrained
+        case prohibitedType = "prohibited_type"
+        case prohibited
+        case notRequired = "not_required"
+
+        public var description: String {
+            switch self {
+            case .expensive: "expensive"
+            case .constrained: "constrained"
+            case .prohibitedType: "its type is prohibited"
+            case .prohibited: "prohibited"
+            case .notRequired: "another interface is required"
+            }
+        }
+    }
+
+    /// Why this interface may not be used, or nil if it may.
+    public func refusal(of interface: PathInterface) -> Refusal? {
+        if let requiredInterface, interface.name != requiredInterface { return .notRequired }
+        if prohibitedInterfaces.contains(interface.name) { return .prohibited }
+        if prohibitedInterfaceTypes.contains(interface.type.value) { return .prohibitedType }
+        if !allowsExpensivePaths, interface.isExpensive { return .expensive }
+        if !allowsConstrainedPaths, interface.isConstrained { return .constrained }
+        return nil
+    }
+}
