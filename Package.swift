@@ -42,13 +42,13 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Multipath", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Multipath", "LinuxNet", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mpconnect", dependencies: ["MultipathNIO", "CommandSupport"], swiftSettings: strict),
+            name: "mpconnect", dependencies: ["MultipathNIO", "LinuxNet", "CommandSupport"], swiftSettings: strict),
         .executableTarget(
-            name: "mppaths", dependencies: ["Multipath", "CommandSupport"], swiftSettings: strict),
+            name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
         // Shared by the test targets only.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),

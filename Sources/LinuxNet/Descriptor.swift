@@ -17,8 +17,8 @@ package struct Descriptor: ~Copyable, Sendable {
         return number
     }
 
-    /// A second descriptor of the same open file.
-    package borrowing func duplicate() throws(SystemError) -> Descriptor {
-        Descriptor(owning: try systemCall("dup") { fcntl(number, F_DUPFD_CLOEXEC, 3) })
+    /// A second descriptor of an open file that has another owner.
+    package init(duplicating number: CInt) throws(SystemError) {
+        self.init(owning: try systemCall("dup") { fcntl(number, F_DUPFD_CLOEXEC, 3) })
     }
 }

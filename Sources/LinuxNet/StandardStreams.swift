@@ -98,6 +98,8 @@ package enum ProcessEnvironment {
     package static func value(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
+
+    package static func exit(_ status: CInt) -> Never { Glibc.exit(status) }
 }
 
 /// Signals that end a command in an orderly way.

@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import PathCore
+import Synchronization
 
 /// The system's resolver: getaddrinfo, with all that nsswitch.conf puts behind it.
 package enum SystemResolver {
@@ -10,16 +11,24 @@ package enum SystemResolver {
 
     /// A host's addresses in RFC 6724 order. A literal is answered without asking anybody.
     ///
-    /// The lookup may outlive a caller that was cancelled; what it finds is dropped then.
+    /// A caller that is cancelled gets its answer at once; the lookup outlives it, and what it finds is
+    /// dropped.
     package static func addresses(of host: String) async throws(RaceMachine.ResolutionFailure) -> [IPAddress] {
         if let literal = IPAddress(host) { return [literal] }
-        let result: Result<[IPAddress], RaceMachine.ResolutionFailure> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: lookUp(host)) }
-        }
-        return try result.get()
+        let answer = FirstAnswer<Answer>()
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                answer.wait(continuation)
+                queue.async { answer.give(lookUp(host)) }
+            }
+        } onCancel: {
+            answer.give(.failure(RaceMachine.ResolutionFailure(reason: "cancelled")))
+        }.get()
     }
 
-    private static func lookUp(_ host: String) -> Result<[IPAddress], RaceMachine.ResolutionFailure> {
+    private typealias Answer = Result<[IPAddress], RaceMachine.ResolutionFailure>
+
+    private static func lookUp(_ host: String) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
@@ -41,5 +50,43 @@ package enum SystemResolver {
             next = entry.ai_next
         }
         return .success(addresses)
+    }
+}
+
+/// Resumes its continuation with the first value given, whether that comes before the wait or after.
+private final class FirstAnswer<Value: Sendable>: Sendable {
+    private enum State {
+        case idle
+        case waiting(CheckedContinuation<Value, Never>)
+        case answered(Value)
+        case done
+    }
+
+    private let state = Mutex(State.idle)
+
+    func wait(_ continuation: CheckedContinuation<Value, Never>) {
+        let early: Value? = state.withLock { state in
+            if case .answered(let value) = state {
+                state = .done
+                return value
+            }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let early { continuation.resume(returning: early) }
+    }
+
+    func give(_ value: Value) {
+        let waiting: CheckedContinuation<Value, Never>? = state.withLock { state in
+            switch state {
+            case .idle: state = .answered(value)
+            case .waiting(let continuation):
+                state = .done
+                return continuation
+            case .answered, .done: break
+            }
+            return nil
+        }
+        waiting?.resume(returning: value)
     }
 }

@@ -66,6 +66,9 @@ package struct StreamSocket: ~Copyable, Sendable {
         try systemCall("listen") { Glibc.listen(descriptor.number, backlog) }
     }
 
+    /// Gives the descriptor away.
+    package consuming func release() -> CInt { descriptor.release() }
+
     package var localEndpoint: IPEndpoint? { SocketOption.localEndpoint(of: descriptor.number) }
 }
 

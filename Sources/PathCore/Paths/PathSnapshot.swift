@@ -41,6 +41,11 @@ public struct PathSnapshot: Sendable, Hashable {
         interfaces.first { $0.index == index } ?? excluded.first { $0.interface.index == index }?.interface
     }
 
+    /// An interface by its name, whether it is a path or not.
+    public func interface(named name: String) -> PathInterface? {
+        interfaces.first { $0.name == name } ?? excluded.first { $0.interface.name == name }?.interface
+    }
+
     /// The interface that has this address.
     public func interface(with address: IPAddress) -> PathInterface? {
         let all = interfaces + excluded.map(\.interface)

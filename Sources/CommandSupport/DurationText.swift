@@ -1,0 +1,25 @@
+extension Duration {
+    /// Reads a duration as a person writes it: `10s`, `250ms`, `2m`, `1.5s`; a bare number is in seconds, as
+    /// curl takes it.
+    public init?(argument text: String) {
+        let units: [(suffix: String, nanoseconds: Double)] = [("ms", 1e6), ("us", 1e3), ("s", 1e9), ("m", 60e9), ("", 1e9)]
+        for unit in units where text.hasSuffix(unit.suffix) {
+            let number = text.dropLast(unit.suffix.count)
+            guard number.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }), let value = Double(number)
+            else { return nil }
+            let nanoseconds = value * unit.nanoseconds
+            guard nanoseconds >= 1, nanoseconds < 9e18 else { return nil }
+            self = .nanoseconds(Int64(nanoseconds))
+            return
+        }
+        return nil
+    }
+
+    /// Milliseconds with as many digits as say something: `0.25 ms`, `251 ms`.
+    public var shortText: String {
+        let microseconds = (wholeNanoseconds + 500) / 1000
+        if microseconds >= 10_000 { return "\((microseconds + 500) / 1000) ms" }
+        let hundredths = (microseconds + 5) / 10
+        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) ms"
+    }
+}

@@ -1,0 +1,76 @@
+import Multipath
+
+/// A snapshot as JSON: the form of `mppaths --json`.
+public struct PathDocument: Encodable, Sendable {
+    private let snapshot: PathSnapshot
+
+    public init(_ snapshot: PathSnapshot) { self.snapshot = snapshot }
+
+    private enum Key: String, CodingKey {
+        case generation, status, primary, reasons, interfaces, excluded
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Key.self)
+        try object.encode(snapshot.generation, forKey: .generation)
+        try object.encode(snapshot.status.rawValue, forKey: .status)
+        try object.encode(snapshot.primary?.name, forKey: .primary)
+        try object.encode(snapshot.changes.map(Change.init), forKey: .reasons)
+        try object.encode(snapshot.interfaces.map { Interface(interface: $0) }, forKey: .interfaces)
+        try object.encode(snapshot.excluded.map(Excluded.init), forKey: .excluded)
+    }
+
+    private struct Change: Encodable {
+        let reason: String
+        let interface: String?
+        let detail: String?
+
+        init(_ change: PathChange) {
+            reason = change.reason.rawValue
+            interface = change.interface
+            detail = change.detail
+        }
+    }
+
+    private struct Excluded: Encodable {
+        let name: String
+        let index: UInt32
+        let reason: String
+
+        init(_ excluded: ExcludedInterface) {
+            name = excluded.interface.name
+            index = excluded.interface.index
+            reason = excluded.reason.description
+        }
+    }
+
+    private struct Interface: Encodable {
+        let interface: PathInterface
+
+        private enum Key: String, CodingKey {
+            case name, index, type, expensive, constrained, addresses, gateways, metric
+            case typeSource = "type_source"
+            case expensiveSource = "expensive_source"
+            case constrainedSource = "constrained_source"
+            case supportsIPv4 = "supports_ipv4"
+            case supportsIPv6 = "supports_ipv6"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: Key.self)
+            try object.encode(interface.name, forKey: .name)
+            try object.encode(interface.index, forKey: .index)
+            try object.encode(interface.type.value.rawValue, forKey: .type)
+            try object.encode(interface.type.source.rawValue, forKey: .typeSource)
+            try object.encode(interface.isExpensive, forKey: .expensive)
+            try object.encode(interface.expensive.source.rawValue, forKey: .expensiveSource)
+            try object.encode(interface.isConstrained, forKey: .constrained)
+            try object.encode(interface.constrained.source.rawValue, forKey: .constrainedSource)
+            try object.encode(interface.addresses.map(\.description), forKey: .addresses)
+            try object.encode(interface.gateways.map { $0.inZone(0).description }, forKey: .gateways)
+            try object.encode(interface.metric, forKey: .metric)
+            try object.encode(interface.supportsIPv4, forKey: .supportsIPv4)
+            try object.encode(interface.supportsIPv6, forKey: .supportsIPv6)
+        }
+    }
+}

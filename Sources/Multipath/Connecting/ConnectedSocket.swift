@@ -1,0 +1,17 @@
+import LinuxNet
+
+/// A connected, non-blocking stream socket, and how it came about. It closes when it goes; `takeDescriptor`
+/// hands it on.
+public struct ConnectedSocket: ~Copyable, Sendable {
+    public let report: EstablishmentReport
+    let socket: StreamSocket
+    let meter: ConnectionMeter
+
+    /// Counts this connection's bytes by path. Ask for it before the descriptor is taken.
+    public var transferMeter: ConnectionMeter { meter }
+
+    /// The descriptor, whose owner the caller becomes.
+    public consuming func takeDescriptor() -> CInt {
+        socket.release()
+    }
+}

@@ -1,0 +1,111 @@
+import LinuxNet
+
+/// Connects over the best of this machine's paths: races interfaces, addresses and protocols, and returns
+/// the first connection that works.
+///
+/// ```swift
+/// let socket = try await Connector().connect(to: "media.example", port: 443) { $0.mode = .interactive }
+/// let descriptor = socket.takeDescriptor()
+/// ```
+public struct Connector: Sendable {
+    /// Where it learns of paths. Connectors that live at the same time do well to share one.
+    public let monitor: PathMonitor
+
+    /// The process's own, for all who don't bring one.
+    public static let shared = Connector()
+
+    public init(monitor: PathMonitor = PathMonitor()) {
+        self.monitor = monitor
+    }
+
+    /// Connects to a host by name or address.
+    ///
+    /// - Throws: `ConnectionError`, which lists every attempt.
+    public func connect(
+        to host: String, port: UInt16, configure: (inout ConnectionConfiguration) -> Void = { _ in }
+    ) async throws(ConnectionError) -> ConnectedSocket {
+        var configuration = ConnectionConfiguration()
+        configure(&configuration)
+        return try await connect(to: host, port: port, configuration)
+    }
+
+    /// Connects to a host by name or address.
+    ///
+    /// - Throws: `ConnectionError`, which lists every attempt.
+    public func connect(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+    ) async throws(ConnectionError) -> ConnectedSocket {
+        let snapshot: PathSnapshot
+        do {
+            snapshot = try await monitor.currentPath()
+        } catch let error as CancellationError {
+            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
+        } catch {
+            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
+        }
+        let runner = RaceRunner(host: host, port: port, configuration: configuration, snapshot: snapshot)
+        let result = await runner.run()
+        guard let winner = result.winner, let socket = winner.attempt.take() else {
+            throw error(host, port, configuration, snapshot, result)
+        }
+        let descriptor = socket.descriptor.number
+        let report = EstablishmentReport(
+            host: host, port: port, transport: winner.transport, control: .observeOnly,
+            mode: configuration.mode, interface: winner.candidate.interfaceName,
+            local: SocketOption.localEndpoint(of: descriptor), remote: winner.candidate.endpoint,
+            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
+            handshakeRTT: TransportSample.read(descriptor)?.subflows.first?.smoothedRTT,
+            attempts: result.attempts)
+        do throws(SystemError) {
+            let meter = try ConnectionMeter(
+                descriptor, transport: winner.transport, interface: winner.candidate.interfaceName,
+                monitor: monitor)
+            return ConnectedSocket(report: report, socket: socket, meter: meter)
+        } catch {
+            throw ConnectionError(
+                .allAttemptsFailed, host: host, port: port, reason: "\(error)", attempts: result.attempts)
+        }
+    }
+
+    private func error(
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ snapshot: PathSnapshot,
+        _ result: RaceRunner.Result
+    ) -> ConnectionError {
+        func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
+            ConnectionError(
+                code, host: host, port: port, reason: reason, attempts: result.attempts,
+                omissions: result.omissions)
+        }
+        switch result.failure ?? .cancelled {
+        case .resolution(let failure): return make(.resolution, failure.reason)
+        case .cancelled: return make(.cancelled, "cancelled")
+        case .timedOut:
+            let what = result.addresses.isEmpty ? "no answer from the resolver" : "no answer"
+            return make(.timedOut, "\(what) within \(configuration.connectTimeout)")
+        case .allFailed:
+            // The attempts of one destination mostly fail alike: then that is the reason.
+            let reasons = Set(
+                result.attempts.compactMap { if case .failed(let reason) = $0.outcome { reason } else { nil } })
+            return make(.allAttemptsFailed, reasons.count == 1 ? reasons.first ?? "" : "every attempt failed")
+        case .noCandidate:
+            if result.omissions.contains(where: { $0.refusal != nil }) {
+                let required = configuration.policy.requiredInterface
+                return make(.noAllowedPath, missing(required, snapshot) ?? "no allowed path")
+            }
+            return make(.noRoute, noRouteReason(snapshot, result.addresses))
+        }
+    }
+
+    private func missing(_ required: String?, _ snapshot: PathSnapshot) -> String? {
+        guard let required, snapshot.interface(named: required) == nil else { return nil }
+        return "no interface is named \(required)"
+    }
+
+    private func noRouteReason(_ snapshot: PathSnapshot, _ addresses: [IPAddress]) -> String {
+        guard snapshot.status == .satisfied else { return "no path: this machine has no usable default route" }
+        let families = Set(addresses.map(\.family))
+        guard families.count == 1, let family = families.first else { return "no path leads there" }
+        let isSupported = family == .ipv4 ? snapshot.supportsIPv4 : snapshot.supportsIPv6
+        return isSupported ? "no path leads there" : "no path for \(family == .ipv4 ? "IPv4" : "IPv6")"
+    }
+}

@@ -1,0 +1,75 @@
+import Synchronization
+
+/// The stream of a monitor's snapshots: the current one first, then each change. Every iterator is a
+/// consumer of its own; a slow one skips to the newest snapshot, whose `changes` tell all that it missed.
+public struct PathUpdates: AsyncSequence, Sendable {
+    public typealias Element = PathSnapshot
+    public typealias Failure = Never
+
+    let channel: PathChannel
+    /// Keeps the monitor running while somebody iterates.
+    let lifetime: PathMonitor.Lifetime
+
+    public func makeAsyncIterator() -> Iterator {
+        lifetime.start()
+        return Iterator(consumer: Consumer(channel), lifetime: lifetime)
+    }
+
+    /// An iterator is for one task. It ends when that task is cancelled, or if the monitor could not start.
+    public struct Iterator: AsyncIteratorProtocol {
+        let consumer: Consumer
+        let lifetime: PathMonitor.Lifetime
+
+        public mutating func next() async -> PathSnapshot? {
+            await consumer.channel.next(consumer.id)
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> PathSnapshot? {
+            await consumer.channel.next(consumer.id)
+        }
+    }
+
+    /// A consumer's place in the channel, given back when the iterator goes.
+    final class Consumer: Sendable {
+        let channel: PathChannel
+        let id: UInt64
+
+        init(_ channel: PathChannel) {
+            self.channel = channel
+            id = channel.state.withLock { $0.addConsumer() }
+        }
+
+        deinit { channel.state.withLock { $0.removeConsumer(id) } }
+    }
+}
+
+/// Runs `LatestPath`: the lock around it, and the continuations resumed outside of it.
+final class PathChannel: Sendable {
+    typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
+
+    let state = Mutex(Machine())
+
+    func publish(_ snapshot: PathSnapshot) {
+        resume(state.withLock { $0.publish(snapshot) })
+    }
+
+    func end() {
+        resume(state.withLock { $0.end() })
+    }
+
+    var latest: PathSnapshot? { state.withLock { $0.latest } }
+
+    func next(_ id: UInt64) async -> PathSnapshot? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if let wake = state.withLock({ $0.next(id, continuation) }) { resume([wake]) }
+            }
+        } onCancel: {
+            if let wake = state.withLock({ $0.cancel(id) }) { resume([wake]) }
+        }
+    }
+
+    private func resume(_ wakes: [Machine.Wake]) {
+        for wake in wakes { wake.waiter.resume(returning: wake.snapshot) }
+    }
+}

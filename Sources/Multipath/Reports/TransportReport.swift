@@ -1,0 +1,108 @@
+/// What carries a connection's bytes. A connection never changes this silently.
+public enum Transport: Sendable, Hashable {
+    case mptcp
+    case tcp(fallback: FallbackReason)
+
+    public var isMPTCP: Bool { self == .mptcp }
+
+    /// Why a connection is plain TCP; nil for MPTCP.
+    public var fallbackReason: FallbackReason? {
+        if case .tcp(let reason) = self { reason } else { nil }
+    }
+}
+
+/// Why a connection is plain TCP.
+public enum FallbackReason: String, Sendable, Hashable {
+    /// The answer to MP_CAPABLE did not carry it: the peer does not speak MPTCP, or something on the way took
+    /// the option out (RFC 8684 section 3.7).
+    case peer
+    /// This kernel has no MPTCP, or `net.mptcp.enabled` is 0.
+    case kernel
+    /// SYNs with MP_CAPABLE went unanswered where plain ones were answered.
+    case middlebox
+    /// The caller did not ask for MPTCP.
+    case disabled
+}
+
+/// Who steers a connection's subflows.
+public enum SubflowControlLevel: String, Sendable, Hashable {
+    /// Nobody here: the kernel's path manager does, by its own settings.
+    case observeOnly = "observe_only"
+}
+
+/// How a connection came about.
+public struct EstablishmentReport: Sendable, Hashable {
+    public var host: String
+    public var port: UInt16
+    public var transport: Transport
+    public var control: SubflowControlLevel
+    /// The mode the caller asked for.
+    public var mode: MultipathMode
+    /// The interface of the attempt that won.
+    public var interface: String
+    public var local: IPEndpoint?
+    public var remote: IPEndpoint
+    /// What name resolution took, and what it found.
+    public var resolution: Duration
+    public var addresses: [IPAddress]
+    /// From the call until the winner was usable.
+    public var duration: Duration
+    /// The handshake's round trip, as the kernel measured it.
+    public var handshakeRTT: Duration?
+    /// Every attempt, in the order they started.
+    public var attempts: [AttemptReport]
+
+    /// Why nobody steers the subflows, for people.
+    public var controlReason: String {
+        transport.isMPTCP
+            ? "the kernel's path manager steers the subflows" : "plain TCP has one path, and keeps it"
+    }
+}
+
+/// One connection attempt.
+public struct AttemptReport: Sendable, Hashable {
+    public var interface: String
+    public var endpoint: IPEndpoint
+    public var transport: TransportProtocol
+    /// From the call until the attempt started.
+    public var startedAfter: Duration
+    /// How long it took, until it won, failed or was given up.
+    public var duration: Duration
+    public var outcome: Outcome
+
+    public enum Outcome: Sendable, Hashable {
+        case won
+        /// Another attempt won, or the race was over.
+        case cancelled
+        /// The error's words.
+        case failed(String)
+    }
+
+    init(_ attempt: RaceMachine.Attempt, begun: MonotonicTime, now: MonotonicTime) {
+        interface = attempt.candidate.interfaceName
+        endpoint = attempt.candidate.endpoint
+        transport = attempt.candidate.transport
+        startedAfter = begun.duration(to: attempt.started)
+        duration = attempt.started.duration(to: attempt.ended ?? now)
+        switch attempt.outcome {
+        case .won: outcome = .won
+        case .pending, .cancelled: outcome = .cancelled
+        case .failed(let reason): outcome = .failed(reason)
+        }
+    }
+}
+
+extension AttemptReport: CustomStringConvertible {
+    /// `wlan0 mptcp 192.0.2.1:443 at 0 ms for 251 ms: gave no answer`
+    public var description: String {
+        func milliseconds(_ duration: Duration) -> Int64 { (duration.wholeNanoseconds + 500_000) / 1_000_000 }
+        let verdict =
+            switch outcome {
+            case .won: "won"
+            case .cancelled: "no answer yet when the race ended"
+            case .failed(let reason): reason
+            }
+        return "\(interface) \(transport.rawValue) \(endpoint) "
+            + "at \(milliseconds(startedAfter)) ms for \(milliseconds(duration)) ms: \(verdict)"
+    }
+}

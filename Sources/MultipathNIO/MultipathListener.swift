@@ -1,0 +1,55 @@
+import Multipath
+public import NIOCore
+import NIOPosix
+
+/// Accepts connections of MPTCP and TCP on one port, and tells which each is.
+public struct MultipathListener<Output: Sendable>: Sendable {
+    /// The endpoint, with the port the kernel chose where 0 was asked for.
+    public let endpoint: IPEndpoint
+    private let channel: NIOAsyncChannel<Accepted, Never>
+
+    /// An accepted connection, and what its initializer returned.
+    public struct Accepted: Sendable {
+        public let connection: MultipathConnection
+        public let output: Output
+    }
+
+    /// Listens on an address and port.
+    ///
+    /// - Parameters:
+    ///   - endpoint: `::` takes IPv4 and IPv6. Port 0 lets the kernel choose.
+    ///   - childOptions: sets options of each accepted channel.
+    ///   - initializer: runs for each accepted channel before its first byte is read.
+    public init(
+        on endpoint: IPEndpoint, group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
+        connector: Connector = .shared,
+        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws {
+        let listening = try await ListeningSocket(on: endpoint, monitor: connector.monitor)
+        self.endpoint = listening.endpoint
+        let meters = listening.meters
+        channel = try await ServerBootstrap(group: group)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .bind(listening.takeDescriptor()) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                        of: NIOBSDSocket.Handle.self
+                    ) { try meters.meter(forAccepted: $0) }
+                }.flatMap { meter in
+                    guard let meter else {
+                        return channel.eventLoop.makeFailedFuture(ChannelError.inappropriateOperationForState)
+                    }
+                    let connection = MultipathConnection(
+                        channel: channel, meter: meter, establishment: nil)
+                    return initializer(channel).map { Accepted(connection: connection, output: $0) }
+                }
+            }
+    }
+
+    /// Hands over the connections as they come. The listener closes when `body` returns.
+    public func executeThenClose<Result: Sendable>(
+        _ body: @Sendable (NIOAsyncChannelInboundStream<Accepted>) async throws -> Result
+    ) async throws -> Result {
+        try await channel.executeThenClose { inbound in try await body(inbound) }
+    }
+}
