@@ -46,7 +46,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mpconnect", dependencies: ["MultipathNIO", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+            name: "mpconnect", dependencies: ["MultipathNIO", "LinuxNet", "CommandSupport"],
+            swiftSettings: strict),
         .executableTarget(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
@@ -54,7 +55,8 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "PathCoreTests", dependencies: ["PathCore"], swiftSettings: strict),
         .testTarget(name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -8,7 +8,8 @@ public enum PathTable {
         if snapshot.interfaces.isEmpty { lines.append("No path to the Internet.") }
         for (position, interface) in snapshot.interfaces.enumerated() {
             lines.append(
-                "\(position + 1). \(interface.name)  \(interface.type.value.rawValue) (\(words(interface.type.source)))")
+                "\(position + 1). \(interface.name)  \(interface.type.value.rawValue) (\(words(interface.type.source)))"
+            )
             lines.append("   expensive    \(tag(interface.expensive))")
             lines.append("   constrained  \(tag(interface.constrained))")
             lines.append("   addresses    \(list(interface.addresses))")
@@ -31,7 +32,9 @@ public enum PathTable {
     /// One line for a change: `#2 satisfied wlan0 > wwan0 | wlan0 path appeared`
     public static func line(_ snapshot: PathSnapshot) -> String {
         let order = snapshot.interfaces.map { interface in
-            let tags = [interface.isExpensive ? "expensive" : nil, interface.isConstrained ? "constrained" : nil]
+            let tags = [
+                interface.isExpensive ? "expensive" : nil, interface.isConstrained ? "constrained" : nil,
+            ]
             let text = ([interface.type.value.rawValue] + tags.compactMap { $0 }).joined(separator: ", ")
             return "\(interface.name) (\(text))"
         }

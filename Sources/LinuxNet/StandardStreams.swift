@@ -18,7 +18,9 @@ package enum StandardStream: CInt, Sendable {
     package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         var rest = bytes
         while rest.count > 0 {
-            let count = try systemCall("write to \(name)") { Glibc.write(rawValue, rest.baseAddress, rest.count) }
+            let count = try systemCall("write to \(name)") {
+                Glibc.write(rawValue, rest.baseAddress, rest.count)
+            }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
     }
@@ -55,41 +57,11 @@ package enum StandardStream: CInt, Sendable {
         return closed
     }
 
-    /// Waits until nobody reads this stream any more. It waits for ever where that can't be told: a file.
+    /// Waits until nobody reads this stream any more. It waits until it is cancelled where that can't be
+    /// told: a file, a terminal.
     package func waitForClosedReader() async {
-        let descriptor = rawValue
-        let watch = Watch()
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                EventThread.shared.submit { watch.start(descriptor, continuation) }
-            }
-        } onCancel: {
-            EventThread.shared.submit { watch.finish() }
-        }
-    }
-
-    /// A registration for the event thread; only that thread touches it.
-    private final class Watch: @unchecked Sendable {
-        private var token: EventThread.Token?
-        private var continuation: CheckedContinuation<Void, Never>?
-        private var isFinished = false
-
-        func start(_ descriptor: CInt, _ continuation: CheckedContinuation<Void, Never>) {
-            guard !isFinished else { return continuation.resume() }
-            self.continuation = continuation
-            // A pipe whose last reader closed reports an error, asked for or not. A file can't be watched.
-            token = try? EventThread.shared.add(descriptor, for: []) { [self] ready in
-                if ready.contains(.error) { finish() }
-            }
-        }
-
-        func finish() {
-            isFinished = true
-            if let token { EventThread.shared.remove(token) }
-            token = nil
-            continuation?.resume()
-            continuation = nil
-        }
+        // A pipe whose last reader closed reports an error, asked for or not.
+        _ = await EventThread.shared.ready(rawValue, for: [])
     }
 }
 
@@ -116,21 +88,20 @@ package enum TerminationSignal {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Calls `body` with each such signal's number, on the event thread.
-    package static func observe(_ body: @escaping @Sendable (CInt) -> Void) {
-        EventThread.shared.submit {
-            var set = sigset_t()
-            sigemptyset(&set)
-            for number in numbers { sigaddset(&set, number) }
-            let descriptor = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
-            guard descriptor >= 0 else { return }
-            // For as long as the process lives.
-            _ = try? EventThread.shared.add(descriptor, for: .readable) { _ in
-                var information = signalfd_siginfo()
-                while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
-                    body(CInt(information.ssi_signo))
-                }
-            }
+    /// Waits for the first such signal. One that came before the call is not lost: it stays pending.
+    /// - Returns: its number; nil where the task was cancelled.
+    package static func first() async -> CInt? {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in numbers { sigaddset(&set, number) }
+        let file = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
+        guard file >= 0 else { return nil }
+        let descriptor = Descriptor(owning: file)
+        guard await EventThread.shared.ready(descriptor.number, for: .readable) != nil else { return nil }
+        var information = signalfd_siginfo()
+        guard read(descriptor.number, &information, MemoryLayout<signalfd_siginfo>.size) > 0 else {
+            return nil
         }
+        return CInt(information.ssi_signo)
     }
 }

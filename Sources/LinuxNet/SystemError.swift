@@ -17,6 +17,9 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error number's words, as strerror gives them: "Connection refused".
     package var words: String { SystemError.words(errno) }
 
+    /// EPIPE: nobody is left to read.
+    package var isBrokenPipe: Bool { errno == EPIPE }
+
     package static func words(_ errno: CInt) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard strerror_r(errno, buffer.baseAddress!, buffer.count) == 0 else { return "error \(errno)" }

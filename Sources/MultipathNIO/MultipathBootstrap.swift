@@ -89,8 +89,11 @@ public struct MultipathBootstrap: Sendable {
         let descriptor = socket.takeDescriptor()
         let bootstrap = customize.reduce(ClientBootstrap(group: group)) { $1($0) }
         return try await bootstrap.withConnectedSocket(descriptor) { channel in
-            let connection = MultipathConnection(channel: channel, meter: meter, establishment: report)
-            return initializer(channel).map { (connection, $0) }
+            channel.eventLoop.makeCompletedFuture {
+                try MultipathConnection(channel: channel, meter: meter, establishment: report)
+            }.flatMap { connection in
+                initializer(channel).map { (connection, $0) }
+            }
         }
     }
 }

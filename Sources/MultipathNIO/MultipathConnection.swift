@@ -19,7 +19,9 @@ public final class MultipathConnection: Sendable {
 
     private let meter: ConnectionMeter
 
-    init(channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?) {
+    /// On the channel's event loop, before its first byte is read.
+    init(channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?) throws {
+        try channel.pipeline.syncOperations.addHandler(TransferCounter(meter), position: .first)
         self.channel = channel
         self.meter = meter
         self.establishment = establishment

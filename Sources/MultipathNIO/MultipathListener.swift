@@ -32,16 +32,13 @@ public struct MultipathListener<Output: Sendable>: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(listening.takeDescriptor()) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                    let meter = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                         of: NIOBSDSocket.Handle.self
                     ) { try meters.meter(forAccepted: $0) }
-                }.flatMap { meter in
-                    guard let meter else {
-                        return channel.eventLoop.makeFailedFuture(ChannelError.inappropriateOperationForState)
-                    }
-                    let connection = MultipathConnection(
-                        channel: channel, meter: meter, establishment: nil)
-                    return initializer(channel).map { Accepted(connection: connection, output: $0) }
+                    guard let meter else { throw ChannelError.inappropriateOperationForState }
+                    return try MultipathConnection(channel: channel, meter: meter, establishment: nil)
+                }.flatMap { connection in
+                    initializer(channel).map { Accepted(connection: connection, output: $0) }
                 }
             }
     }

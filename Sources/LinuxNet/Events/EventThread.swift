@@ -52,9 +52,11 @@ package final class EventThread: SerialExecutor {
         self.name = name
         epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
         wake = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-        precondition(epoll >= 0 && wake >= 0, "no descriptors left for the event thread: \(SystemError.words(errno))")
+        precondition(
+            epoll >= 0 && wake >= 0, "no descriptors left for the event thread: \(SystemError.words(errno))")
         var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
-        precondition(epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) == 0, "epoll_ctl: \(SystemError.words(errno))")
+        precondition(
+            epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) == 0, "epoll_ctl: \(SystemError.words(errno))")
         start()
     }
 
@@ -155,7 +157,9 @@ package final class EventThread: SerialExecutor {
         thread.store(pthread_self(), ordering: .relaxed)
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let wait = confined.timers.last.map { max(0, MonotonicTime.now.duration(to: $0.deadline).wholeNanoseconds) }
+            let wait = confined.timers.last.map {
+                max(0, MonotonicTime.now.duration(to: $0.deadline).wholeNanoseconds)
+            }
             let count = mp_epoll_wait(epoll, &events, CInt(events.count), wait ?? -1)
             precondition(count >= 0 || errno == EINTR, "epoll_wait: \(SystemError.words(errno))")
             for event in events.prefix(Int(max(0, count))) {

@@ -47,13 +47,15 @@ struct NetlinkAttributes {
     /// The attributes that begin `offset` bytes into a payload; none if it is shorter than that.
     init(_ payload: UnsafeRawBufferPointer, after offset: Int = 0) {
         let aligned = (offset + 3) & ~3
-        bytes = aligned <= payload.count ? UnsafeRawBufferPointer(rebasing: payload[aligned...]) : .init(start: nil, count: 0)
+        bytes =
+            aligned <= payload.count
+            ? UnsafeRawBufferPointer(rebasing: payload[aligned...]) : .init(start: nil, count: 0)
     }
 
     /// Calls `body` with each attribute's type, without its flag bits, and value.
     /// - Returns: whether the attributes filled their space; false means that the last one was cut.
     @discardableResult
-    func forEach(_ body: (UInt16, UnsafeRawBufferPointer) -> Void) -> Bool {
+    func visit(_ body: (UInt16, UnsafeRawBufferPointer) -> Void) -> Bool {
         var rest = bytes
         while let base = rest.baseAddress, rest.count > 0 {
             let attribute = base.assumingMemoryBound(to: nlattr.self)
@@ -74,7 +76,9 @@ struct NetlinkAttributes {
 
 extension UnsafeRawBufferPointer {
     /// A number at an offset, in host order, or nil where the bytes end before.
-    func number<Value: FixedWidthInteger & BitwiseCopyable>(_ type: Value.Type = Value.self, at offset: Int = 0) -> Value? {
+    func number<Value: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Value.Type = Value.self, at offset: Int = 0
+    ) -> Value? {
         guard offset >= 0, count - offset >= MemoryLayout<Value>.size else { return nil }
         return loadUnaligned(fromByteOffset: offset, as: Value.self)
     }

@@ -120,7 +120,7 @@ enum NetlinkAnswer {
             let request = message.payload.number(UInt32.self, at: 4).map(Int.init) ?? 0
             let skipped = message.flags & MessageFlags.capped != 0 ? NetlinkMessage.headerLength : request
             if skipped <= message.payload.count {
-                NetlinkAttributes(message.payload, after: 4 + skipped).forEach { type, value in
+                NetlinkAttributes(message.payload, after: 4 + skipped).visit { type, value in
                     if type == 1 { detail = value.text }  // NLMSGERR_ATTR_MSG
                 }
             }

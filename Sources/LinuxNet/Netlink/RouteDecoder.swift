@@ -82,11 +82,11 @@ package struct RouteDecoder {
         var name: String?
         var kind: String?
         var isWirelessReport = false
-        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).forEach { type, value in
+        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).visit { type, value in
             switch type {
             case LinkAttribute.name: name = value.text
             case LinkAttribute.info:
-                NetlinkAttributes(value).forEach { type, value in
+                NetlinkAttributes(value).visit { type, value in
                     if type == LinkAttribute.infoKind { kind = value.text }
                 }
             case LinkAttribute.wireless: isWirelessReport = true
@@ -121,7 +121,7 @@ package struct RouteDecoder {
         var address: IPAddress?
         var local: IPAddress?
         var flags = UInt32(shortFlags)
-        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifaddrmsg>.size).forEach { type, value in
+        let whole = NetlinkAttributes(payload, after: MemoryLayout<ifaddrmsg>.size).visit { type, value in
             switch type {
             case AddressAttribute.address: address = IPAddress(networkBytes: value)
             case AddressAttribute.local: local = IPAddress(networkBytes: value)
@@ -153,12 +153,15 @@ package struct RouteDecoder {
             return nil
         }
         guard family == AddressFamily.ipv4 || family == AddressFamily.ipv6, length == 0 else { return nil }
-        var route = RouteFields(family: family == AddressFamily.ipv4 ? .ipv4 : .ipv6, table: UInt32(shortTable))
+        var route = RouteFields(
+            family: family == AddressFamily.ipv4 ? .ipv4 : .ipv6, table: UInt32(shortTable))
         if !route.read(NetlinkAttributes(payload, after: MemoryLayout<rtmsg>.size)) { malformed += 1 }
         guard route.table == RouteTable.main else { return nil }
         if message.type == RouteMessageType.deleteRoute { return .defaultRouteGone }
         // "unreachable default" and its like lead nowhere; cached copies (RTM_F_CLONED) are no routes.
-        guard type == RouteType.unicast, flags & (RouteFlags.dead | 0x200) == 0 else { return .defaultRoute([]) }
+        guard type == RouteType.unicast, flags & (RouteFlags.dead | 0x200) == 0 else {
+            return .defaultRoute([])
+        }
         return .defaultRoute(route.hops)
     }
 }
@@ -180,7 +183,7 @@ struct RouteFields {
     /// - Returns: false where an attribute was cut.
     mutating func read(_ attributes: NetlinkAttributes) -> Bool {
         var fields = self
-        let whole = attributes.forEach { type, value in
+        let whole = attributes.visit { type, value in
             switch type {
             case RouteAttribute.table: fields.table = value.number() ?? fields.table
             case RouteAttribute.priority: fields.metric = value.number() ?? 0
@@ -216,7 +219,8 @@ struct RouteFields {
             let index = rest.number(UInt32.self, at: 4), (8...rest.count).contains(length)
         {
             var gateway: IPAddress?
-            NetlinkAttributes(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: 8).forEach { type, value in
+            NetlinkAttributes(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: 8).visit {
+                type, value in
                 if type == RouteAttribute.gateway { gateway = IPAddress(networkBytes: value) }
                 if type == RouteAttribute.via { gateway = via(value) }
             }

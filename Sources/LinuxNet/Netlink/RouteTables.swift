@@ -75,7 +75,9 @@ package final class RouteTables {
     ///
     /// With FIB_MATCH the answer is the table's entry. Without it the kernel takes an address for on-link on
     /// an interface that has no route at all, and a connection there needs 3 s to fail.
-    package func route(to address: IPAddress, through interface: InterfaceIndex?) throws(SystemError) -> RouteAnswer {
+    package func route(
+        to address: IPAddress, through interface: InterfaceIndex?
+    ) throws(SystemError) -> RouteAnswer {
         sequence &+= 1
         let request = NetlinkRequest(type: RouteMessageType.getRoute, flags: 0, sequence: sequence)
         request.putFixedPart(rtmsg.self) {
@@ -141,7 +143,9 @@ package final class RouteTables {
     /// Reads to the dump's end, even of one that was interrupted: what stays in the queue would answer the
     /// next request with EBUSY.
     /// - Returns: whether it was interrupted.
-    private func receiveDump(_ what: StaticString, _ body: (RouteDecoder.Fact) -> Void) throws(SystemError) -> Bool {
+    private func receiveDump(
+        _ what: StaticString, _ body: (RouteDecoder.Fact) -> Void
+    ) throws(SystemError) -> Bool {
         var wasInterrupted = false
         var isDone = false
         var failure: SystemError?
@@ -160,7 +164,8 @@ package final class RouteTables {
                 case RouteMessageType.error:
                     isDone = true
                     let error = NetlinkAnswer.error(in: message)
-                    failure = SystemError("read \(what)", errno: error?.errno ?? EPROTO, detail: error?.detail)
+                    failure = SystemError(
+                        "read \(what)", errno: error?.errno ?? EPROTO, detail: error?.detail)
                 default:
                     if let fact = decoder.fact(in: message) { body(fact) }
                 }

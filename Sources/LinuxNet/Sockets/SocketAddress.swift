@@ -25,7 +25,9 @@ extension IPEndpoint {
 
     /// Reads a sockaddr of the kernel's; nil for another family or one that is cut.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        guard let family = bytes.number(sa_family_t.self), let port = bytes.number(UInt16.self, at: 2) else { return nil }
+        guard let family = bytes.number(sa_family_t.self), let port = bytes.number(UInt16.self, at: 2) else {
+            return nil
+        }
         let address: IPAddress?
         switch CInt(family) {
         case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
@@ -39,7 +41,9 @@ extension IPEndpoint {
     }
 
     /// Asks the kernel for one with getsockname, getpeername and their like.
-    static func read(_ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt) -> IPEndpoint? {
+    static func read(
+        _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+    ) -> IPEndpoint? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let status = withUnsafeMutablePointer(to: &storage) {

@@ -14,7 +14,9 @@ package struct StreamSocket: ~Copyable, Sendable {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         let descriptor = Descriptor(
             owning: try systemCall("make a socket") {
-                socket(family == .ipv4 ? AF_INET : AF_INET6, type, transport == .mptcp ? CInt(MP_IPPROTO_MPTCP) : 0)
+                socket(
+                    family == .ipv4 ? AF_INET : AF_INET6, type,
+                    transport == .mptcp ? CInt(MP_IPPROTO_MPTCP) : 0)
             })
         try SocketOption.set(descriptor.number, CInt(IPPROTO_TCP), TCP_NODELAY, 1, "TCP_NODELAY")
         self.descriptor = descriptor
@@ -34,14 +36,17 @@ package struct StreamSocket: ~Copyable, Sendable {
     /// The kernel allows this to everybody, once for each socket.
     package func bind(toInterface index: InterfaceIndex) throws(SystemError) {
         try SocketOption.set(
-            descriptor.number, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index), "SO_BINDTOIFINDEX")
+            descriptor.number, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index),
+            "SO_BINDTOIFINDEX")
     }
 
     /// Starts the handshake.
     /// - Returns: whether it is complete already.
     package func connect(to endpoint: IPEndpoint) throws(SystemError) -> Bool {
         do throws(SystemError) {
-            try systemCall("connect") { endpoint.withSocketAddress { Glibc.connect(descriptor.number, $0, $1) } }
+            try systemCall("connect") {
+                endpoint.withSocketAddress { Glibc.connect(descriptor.number, $0, $1) }
+            }
             return true
         } catch {
             if error.errno == EINPROGRESS { return false }
@@ -60,7 +65,8 @@ package struct StreamSocket: ~Copyable, Sendable {
         try SocketOption.set(descriptor.number, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR")
         if endpoint.address.family == .ipv6 {
             try SocketOption.set(
-                descriptor.number, CInt(IPPROTO_IPV6), IPV6_V6ONLY, endpoint.address.isUnspecified ? 0 : 1, "IPV6_V6ONLY")
+                descriptor.number, CInt(IPPROTO_IPV6), IPV6_V6ONLY, endpoint.address.isUnspecified ? 0 : 1,
+                "IPV6_V6ONLY")
         }
         try systemCall("bind") { endpoint.withSocketAddress { Glibc.bind(descriptor.number, $0, $1) } }
         try systemCall("listen") { Glibc.listen(descriptor.number, backlog) }

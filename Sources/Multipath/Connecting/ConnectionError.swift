@@ -3,7 +3,8 @@ public struct ConnectionError: Error, Sendable, Hashable {
     /// What went wrong. More codes may come.
     public struct Code: Sendable, Hashable {
         private enum Value: Sendable, Hashable {
-            case resolution, noAllowedPath, noRoute, allAttemptsFailed, timedOut, cancelled, paths, invalidPort
+            case resolution, noAllowedPath, noRoute, allAttemptsFailed, timedOut, cancelled, paths,
+                invalidPort
         }
 
         private let value: Value
@@ -46,7 +47,8 @@ public struct ConnectionError: Error, Sendable, Hashable {
 
     package init(invalidPort port: Int, host: String) {
         self.init(
-            .invalidPort, host: host, port: 0, reason: "port \(port) is out of range; ports go from 1 to 65535")
+            .invalidPort, host: host, port: 0,
+            reason: "port \(port) is out of range; ports go from 1 to 65535")
     }
 }
 

@@ -85,7 +85,9 @@ public struct Connector: Sendable {
         case .allFailed:
             // The attempts of one destination mostly fail alike: then that is the reason.
             let reasons = Set(
-                result.attempts.compactMap { if case .failed(let reason) = $0.outcome { reason } else { nil } })
+                result.attempts.compactMap {
+                    if case .failed(let reason) = $0.outcome { reason } else { nil }
+                })
             return make(.allAttemptsFailed, reasons.count == 1 ? reasons.first ?? "" : "every attempt failed")
         case .noCandidate:
             if result.omissions.contains(where: { $0.refusal != nil }) {
@@ -102,7 +104,9 @@ public struct Connector: Sendable {
     }
 
     private func noRouteReason(_ snapshot: PathSnapshot, _ addresses: [IPAddress]) -> String {
-        guard snapshot.status == .satisfied else { return "no path: this machine has no usable default route" }
+        guard snapshot.status == .satisfied else {
+            return "no path: this machine has no usable default route"
+        }
         let families = Set(addresses.map(\.family))
         guard families.count == 1, let family = families.first else { return "no path leads there" }
         let isSupported = family == .ipv4 ? snapshot.supportsIPv4 : snapshot.supportsIPv6

@@ -48,7 +48,8 @@ actor PathWatcher {
         tables = try RouteTables()
         self.notifications = notifications
         try read(.all)
-        registration = try EventThread.shared.add(notifications.descriptor, for: .readable) { [unowned self] _ in
+        registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
+            [unowned self] _ in
             self.assumeIsolated { $0.takeNotifications() }
         }
         publish()

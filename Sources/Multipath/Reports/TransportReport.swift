@@ -9,6 +9,11 @@ public enum Transport: Sendable, Hashable {
     public var fallbackReason: FallbackReason? {
         if case .tcp(let reason) = self { reason } else { nil }
     }
+
+    /// Why nobody here steers the subflows, for people.
+    public var controlReason: String {
+        isMPTCP ? "the kernel's path manager steers the subflows" : "plain TCP has one path, and keeps it"
+    }
 }
 
 /// Why a connection is plain TCP.
@@ -51,12 +56,6 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var handshakeRTT: Duration?
     /// Every attempt, in the order they started.
     public var attempts: [AttemptReport]
-
-    /// Why nobody steers the subflows, for people.
-    public var controlReason: String {
-        transport.isMPTCP
-            ? "the kernel's path manager steers the subflows" : "plain TCP has one path, and keeps it"
-    }
 }
 
 /// One connection attempt.

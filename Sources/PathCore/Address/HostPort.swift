@@ -39,26 +39,31 @@ public struct HostPort: Sendable, Hashable, CustomStringConvertible {
             portText = text[text.index(after: colon)...]
             guard !host.contains(":") else {
                 throw Malformed(
-                    description: "'\(text)' looks like an IPv6 address without a port; write it as [\(text)]:PORT")
+                    description:
+                        "'\(text)' looks like an IPv6 address without a port; write it as [\(text)]:PORT")
             }
         } else if forListening {
             host = ""
             portText = text[...]
         } else {
-            throw Malformed(description: "'\(text)' has no port; write it as \(text.isEmpty ? "HOST" : text):PORT")
+            throw Malformed(
+                description: "'\(text)' has no port; write it as \(text.isEmpty ? "HOST" : text):PORT")
         }
         guard !host.isEmpty || forListening else {
             throw Malformed(description: "'\(text)' has no host; write it as HOST\(text)")
         }
         guard !host.contains(where: { $0.isWhitespace || $0 == "\0" || $0 == "/" }) else {
-            throw Malformed(description: "'\(host)' is no host name; write HOST:PORT, without a scheme or path")
+            throw Malformed(
+                description: "'\(host)' is no host name; write HOST:PORT, without a scheme or path")
         }
         try self.init(host: String(host), port: Self.port(portText, in: text, orZero: forListening))
     }
 
-    private static func port(_ portText: Substring, in text: String, orZero: Bool) throws(Malformed) -> UInt16 {
+    private static func port(_ portText: Substring, in text: String, orZero: Bool) throws(Malformed) -> UInt16
+    {
         guard !portText.isEmpty, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw Malformed(description: "'\(portText)' in '\(text)' is no port; write a number from 1 to 65535")
+            throw Malformed(
+                description: "'\(portText)' in '\(text)' is no port; write a number from 1 to 65535")
         }
         guard let port = UInt16(portText), port != 0 || orZero else {
             throw Malformed(description: "port \(portText) is out of range; ports go from 1 to 65535")

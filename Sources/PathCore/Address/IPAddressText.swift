@@ -37,7 +37,8 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
             slice.map { String($0, radix: 16) }.joined(separator: ":")
         }
         return longest.isEmpty
-            ? hex(groups[...]) : hex(groups[..<longest.lowerBound]) + "::" + hex(groups[longest.upperBound...])
+            ? hex(groups[...])
+            : hex(groups[..<longest.lowerBound]) + "::" + hex(groups[longest.upperBound...])
     }
 
     private static func readIPv4(_ text: Substring) -> IPAddress? {
@@ -45,7 +46,8 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         guard fields.count == 4 else { return nil }
         var bits: UInt32 = 0
         for field in fields {
-            guard field.utf8.allSatisfy({ (0x30...0x39).contains($0) }), field.count == 1 || field.first != "0",
+            guard field.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                field.count == 1 || field.first != "0",
                 let byte = UInt8(field)
             else { return nil }
             bits = bits << 8 | UInt32(byte)

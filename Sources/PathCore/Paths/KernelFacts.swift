@@ -80,7 +80,8 @@ public struct AddressFact: Sendable, Hashable {
     }
 
     public init(
-        interface: InterfaceIndex, address: IPAddress, prefixLength: UInt8, flags: Flags = [], scope: UInt8 = 0
+        interface: InterfaceIndex, address: IPAddress, prefixLength: UInt8, flags: Flags = [],
+        scope: UInt8 = 0
     ) {
         self.interface = interface
         self.address = address

@@ -114,7 +114,8 @@ public struct CandidateList: Sendable, Hashable {
         case .via(let index, let length): matches.append((index, length))
         case .unreachable: break
         }
-        let all = snapshot.interfaces + snapshot.excluded.compactMap { $0.isOnLinkCandidate ? $0.interface : nil }
+        let all =
+            snapshot.interfaces + snapshot.excluded.compactMap { $0.isOnLinkCandidate ? $0.interface : nil }
         for interface in all
         where !matches.contains(where: { $0.index == interface.index })
             && (address.zone == 0 || address.zone == interface.index)

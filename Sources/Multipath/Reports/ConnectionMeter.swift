@@ -1,0 +1,71 @@
+import LinuxNet
+import Synchronization
+
+/// Counts a connection's bytes by path.
+///
+/// It holds a second descriptor of the socket. Whoever closes the first one calls `finish` at once: until
+/// then the connection stays open.
+public final class ConnectionMeter: Sendable {
+    private struct State: ~Copyable {
+        var descriptor: Descriptor?
+        var transport: Transport
+        var ended: MonotonicTime?
+        var ledger = TransferLedger()
+    }
+
+    private let state: Mutex<State>
+    private let started: MonotonicTime
+    private let monitor: PathMonitor
+    /// The interface the first subflow is bound to.
+    private let firstInterface: String?
+
+    init(
+        _ descriptor: CInt, transport: Transport, interface: String?, monitor: PathMonitor
+    ) throws(SystemError) {
+        started = .now
+        state = Mutex(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
+        firstInterface = interface
+        self.monitor = monitor
+        sample()
+    }
+
+    /// What was carried so far. After `finish`: all.
+    public func report() -> TransferReport {
+        state.withLock { state in
+            sample(&state)
+            return TransferReport(
+                transport: state.transport, control: .observeOnly,
+                duration: started.duration(to: state.ended ?? .now), paths: state.ledger.paths())
+        }
+    }
+
+    /// Takes in bytes that the connection's user sent or received.
+    public func count(sent: Int = 0, received: Int = 0) {
+        state.withLock { $0.ledger.count(sent: sent, received: received) }
+    }
+
+    /// Looks at the kernel's counters now: it forgets them with the subflow, and when a connection ends.
+    public func sample() {
+        state.withLock { sample(&$0) }
+    }
+
+    /// Takes the last sample and lets go of the socket.
+    public func finish() {
+        state.withLock { state in
+            sample(&state)
+            state.ended = state.ended ?? .now
+            state.descriptor = nil
+        }
+    }
+
+    private func sample(_ state: inout State) {
+        guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
+        // Fallback can come as late as the first data (RFC 8684 section 3.7).
+        if case .tcp = sample.kind, state.transport.isMPTCP { state.transport = .tcp(fallback: .peer) }
+        state.ledger.record(sample.subflows) { subflow, isFirst in
+            if isFirst, let firstInterface { return firstInterface }
+            guard let local = subflow.local?.address else { return "unknown" }
+            return monitor.latestPath?.interface(with: local)?.name ?? "\(local)"
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// What each path carried, from two sources.
+//
+// The kernel counts each subflow's bytes, but forgets them: a subflow's counters go with it, and those of the
+// first one are reset as soon as both directions have ended (net/mptcp/protocol.c, __mptcp_subflow_disconnect).
+// The connection's own user counts all bytes exactly, but not by path. So samples are kept, a sample that has
+// been reset is not believed, and what the samples lack of the whole is booked on the path that was the last
+// one seen carrying: it moved after the last look.
+
+import LinuxNet
+
+/// Keeps the newest counters of every subflow that ever was.
+struct TransferLedger: Sendable {
+    private struct Entry: Sendable {
+        var sample: SubflowSample
+        let interface: String
+    }
+
+    private var entries: [Entry] = []
+    /// The entry that last carried something.
+    private var active = 0
+    private var sent: UInt64 = 0
+    private var received: UInt64 = 0
+
+    /// The user's own count.
+    mutating func count(sent: Int, received: Int) {
+        self.sent += UInt64(sent)
+        self.received += UInt64(received)
+    }
+
+    /// The kernel's counters now.
+    /// - Parameter interface: names the interface of a subflow that is new; the flag is set for the first.
+    mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String) {
+        for sample in samples {
+            if let known = entries.firstIndex(where: { $0.sample.id == sample.id }) {
+                let old = entries[known].sample
+                guard sample.carried >= old.carried, sample.smoothedRTT > .zero || old.smoothedRTT == .zero
+                else {
+                    continue
+                }
+                if sample.carried > old.carried { active = known }
+                entries[known].sample = sample
+            } else {
+                entries.append(Entry(sample: sample, interface: interface(sample, entries.isEmpty)))
+                if sample.carried > 0 { active = entries.count - 1 }
+            }
+        }
+    }
+
+    /// One entry for each interface, in the order in which they first had a subflow.
+    func paths() -> [TransferReport.PathTransfer] {
+        var paths = pathsBySubflow()
+        if paths.count == 1, sent + received > 0 {
+            // With one path nothing is left to divide, and the user's count has no duplicates in it.
+            paths[0].bytesSent = sent
+            paths[0].bytesReceived = received
+        }
+        return paths
+    }
+
+    private func pathsBySubflow() -> [TransferReport.PathTransfer] {
+        var paths: [TransferReport.PathTransfer] = []
+        let lacksSent = sent.subtractingOrZero(entries.reduce(0) { $0 + $1.sample.bytesSent })
+        let lacksReceived = received.subtractingOrZero(entries.reduce(0) { $0 + $1.sample.bytesReceived })
+        for (position, entry) in entries.enumerated() {
+            let index: Int
+            if let known = paths.firstIndex(where: { $0.interface == entry.interface }) {
+                index = known
+            } else {
+                index = paths.count
+                paths.append(TransferReport.PathTransfer(interface: entry.interface))
+            }
+            paths[index].add(entry.sample)
+            guard position == active else { continue }
+            paths[index].bytesSent += lacksSent
+            paths[index].bytesReceived += lacksReceived
+        }
+        return paths
+    }
+}
+
+extension TransferReport.PathTransfer {
+    fileprivate init(interface: String) {
+        self.init(
+            interface: interface, subflows: 0, bytesSent: 0, bytesReceived: 0, bytesRetransmitted: 0,
+            smoothedRTT: .zero)
+    }
+
+    fileprivate mutating func add(_ sample: SubflowSample) {
+        subflows += 1
+        bytesSent += sample.bytesSent
+        bytesReceived += sample.bytesReceived
+        bytesRetransmitted += sample.bytesRetransmitted
+        smoothedRTT = sample.smoothedRTT
+        if let minimum = sample.minimumRTT { minimumRTT = min(minimumRTT ?? minimum, minimum) }
+    }
+}
+
+extension SubflowSample {
+    fileprivate var carried: UInt64 { bytesSent + bytesReceived }
+}
+
+extension UInt64 {
+    fileprivate func subtractingOrZero(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
+}

@@ -1,0 +1,71 @@
+import CommandSupport
+import LinuxNet
+import Multipath
+
+/// Everything mpconnect says, on standard error: lines for people, or JSON objects.
+struct Console: Sendable {
+    let json: Bool
+    let verbose: Bool
+    let report: Bool
+
+    /// An event. People see it only if they asked for events, unless it is marked as news they need.
+    func event(_ name: String, _ fields: [String: String], text: String, always: Bool = false) {
+        if json {
+            Diagnostics.write(JSONLine.text(EventDocument(name: name, fields: fields)))
+        } else if verbose || always {
+            Diagnostics.write("mpconnect: \(text)")
+        }
+    }
+
+    /// The last word: the error in one line, with the attempts; or the report where one was asked for.
+    func conclude(_ host: String, _ port: UInt16, _ outcome: ConnectionOutcome) {
+        if json {
+            let document = ReportDocument(host: host, port: port, outcome: outcome)
+            Diagnostics.write(JSONLine.text(Timed(name: "report", value: document)))
+            return
+        }
+        if let error = outcome.error {
+            Diagnostics.write("mpconnect: \(error)")
+            if !report, outcome.transfer == nil {
+                for line in ReportText.attempts(outcome.attempts) { Diagnostics.write(line) }
+            }
+        }
+        if report {
+            let text = ReportText.text(outcome)
+            if !text.isEmpty { Diagnostics.write(text) }
+        }
+    }
+
+    private struct EventDocument: Encodable {
+        let name: String
+        let fields: [String: String]
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: AnyKey.self)
+            try object.encode(name, forKey: AnyKey("event"))
+            try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+            for (key, value) in fields { try object.encode(value, forKey: AnyKey(key)) }
+        }
+    }
+
+    /// A document with the event's name and time beside its own keys.
+    private struct Timed<Value: Encodable>: Encodable {
+        let name: String
+        let value: Value
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: AnyKey.self)
+            try object.encode(name, forKey: AnyKey("event"))
+            try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+            try value.encode(to: encoder)
+        }
+    }
+
+    private struct AnyKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(_ name: String) { stringValue = name }
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+}

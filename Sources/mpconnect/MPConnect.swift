@@ -1,0 +1,122 @@
+import ArgumentParser
+import CommandSupport
+import Multipath
+
+struct MPConnect: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mpconnect",
+        abstract: "Connect standard input and output to HOST:PORT, over the best of this machine's paths.",
+        discussion: """
+            Races all allowed paths, with MPTCP where the peer speaks it. Bytes pass unchanged; the end of
+            standard input closes one direction, and the other goes on to its own end. Events, reports and
+            errors go to standard error.
+
+            EXAMPLES
+              printf 'GET / HTTP/1.0\\r\\n\\r\\n' | mpconnect --report example.org:80
+              ssh -o ProxyCommand='mpconnect %h:%p' host.example
+              mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443' < request > answer
+              mpconnect --listen :7000 > file        and elsewhere: mpconnect HOST:7000 < file
+
+            EXIT STATUS
+              0  done
+              1  the connection failed or broke; the attempts are listed
+              2  usage
+              3  no allowed path leads there
+              128 + N  ended by signal N
+
+            ENVIRONMENT
+              MULTIPATH_INTERFACES  what you know better of an interface, such as
+                                    'wlan0=wifi wwan0=cellular,expensive,constrained'
+            """,
+        version: projectVersion)
+
+    @Option(
+        help: ArgumentHelp(
+            "What to do when a path goes bad.",
+            discussion: "Until modes land, the kernel's path manager steers."))
+    var mode: MultipathMode = .handover
+
+    @Flag(help: "Wait for one connection, by MPTCP or TCP, instead of making one. HOST may be left out.")
+    var listen = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Paths not to use: expensive, constrained, an interface type or an interface's name.",
+            valueName: "what,…"))
+    var prohibit: [String] = []
+
+    @Option(help: ArgumentHelp("The interface to try first.", valueName: "name"))
+    var prefer: String?
+
+    @Option(help: ArgumentHelp("The only interface to use.", valueName: "name"))
+    var require: String?
+
+    @Flag(name: .customLong("no-mptcp"), help: "Ask for plain TCP only.")
+    var withoutMPTCP = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long connecting may take, name resolution included: 10s, 500ms, 2m.", valueName: "duration"),
+        transform: Self.duration)
+    var connectTimeout: Duration = .seconds(10)
+
+    @Flag(help: "Print a report at the end.")
+    var report = false
+
+    @Flag(help: "Print events and the report as one JSON object a line.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print events as they happen.")
+    var verbose = false
+
+    @Argument(
+        help: ArgumentHelp("Where to connect to. An IPv6 address stands in brackets.", valueName: "HOST:PORT")
+    )
+    var destination: String
+
+    func run() async throws {
+        let destination: HostPort
+        do throws(HostPort.Malformed) {
+            destination = try HostPort(parsing: self.destination, forListening: listen)
+        } catch {
+            throw ValidationError(error.description)
+        }
+        let console = Console(json: json, verbose: verbose, report: report)
+        if listen {
+            try await Session(console: console).listen(on: destination)
+        } else {
+            try await Session(console: console).connect(to: destination, configuration)
+        }
+    }
+
+    private var configuration: ConnectionConfiguration {
+        var configuration = ConnectionConfiguration()
+        configuration.mode = mode
+        configuration.usesMPTCP = !withoutMPTCP
+        configuration.connectTimeout = connectTimeout
+        configuration.preferredInterface = prefer
+        configuration.requiredInterface = require
+        for word in prohibit.flatMap({ $0.split(separator: ",") }) {
+            switch word {
+            case "expensive": configuration.allowsExpensivePaths = false
+            case "constrained": configuration.allowsConstrainedPaths = false
+            default:
+                if let type = InterfaceType(rawValue: String(word)) {
+                    configuration.prohibitedInterfaceTypes.insert(type)
+                } else {
+                    configuration.prohibitedInterfaces.insert(String(word))
+                }
+            }
+        }
+        return configuration
+    }
+
+    private static func duration(_ text: String) throws -> Duration {
+        guard let duration = Duration(argument: text) else {
+            throw ValidationError("'\(text)' is no duration; write one as 10s, 500ms or 2m")
+        }
+        return duration
+    }
+}
+
+extension MultipathMode: ExpressibleByArgument {}
