@@ -58,6 +58,9 @@ public final class MultipathConnection: Sendable {
             .connect(host: host, port: port, initializer: initializer).connection
     }
 
+    /// Who is at the other end.
+    public var remote: IPEndpoint? { establishment?.remote ?? meter.remote }
+
     /// What carries the bytes now.
     public var transport: Transport { meter.report().transport }
 

@@ -54,8 +54,7 @@ struct Session: Sendable {
         }
         let connection = accepted.connection
         let transport = ReportText.words(connection.transport)
-        let peer =
-            connection.channel.remoteAddress.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" } ?? "unknown"
+        let peer = connection.remote?.description ?? "unknown"
         console.event(
             "accepted",
             ["remote": peer, "transport": connection.transport.isMPTCP ? "mptcp" : "tcp"],

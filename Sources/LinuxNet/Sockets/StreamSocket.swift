@@ -96,15 +96,10 @@ package enum SocketOption {
     }
 
     package static func localEndpoint(of descriptor: CInt) -> IPEndpoint? {
-        IPEndpoint.read { getsockname(descriptor, $0, $1) }
+        IPEndpoint.read { getsockname(descriptor, $0, $1) }?.unmapped
     }
 
     package static func remoteEndpoint(of descriptor: CInt) -> IPEndpoint? {
-        IPEndpoint.read { getpeername(descriptor, $0, $1) }
-    }
-
-    /// The interface a socket is bound to, if it is.
-    package static func boundInterface(of descriptor: CInt) -> InterfaceIndex? {
-        get(descriptor, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX)).flatMap { $0 > 0 ? InterfaceIndex($0) : nil }
+        IPEndpoint.read { getpeername(descriptor, $0, $1) }?.unmapped
     }
 }

@@ -102,8 +102,8 @@ package struct SubflowSample: Sendable, Hashable {
 
     init(id: UInt32, _ info: mp_tcp_info, local: IPEndpoint?, remote: IPEndpoint?) {
         self.id = id
-        self.local = local.map { IPEndpoint($0.address.unmapped, port: $0.port) }
-        self.remote = remote.map { IPEndpoint($0.address.unmapped, port: $0.port) }
+        self.local = local?.unmapped
+        self.remote = remote?.unmapped
         bytesSent = info.bytes_sent &- info.bytes_retrans
         bytesRetransmitted = info.bytes_retrans
         // The peer's FIN takes a sequence number, which the kernel counts as a byte received.

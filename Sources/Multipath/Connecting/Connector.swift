@@ -109,7 +109,7 @@ public struct Connector: Sendable {
         }
         let families = Set(addresses.map(\.family))
         guard families.count == 1, let family = families.first else { return "no path leads there" }
-        let isSupported = family == .ipv4 ? snapshot.supportsIPv4 : snapshot.supportsIPv6
-        return isSupported ? "no path leads there" : "no path for \(family == .ipv4 ? "IPv4" : "IPv6")"
+        return snapshot.supports(family)
+            ? "no path leads there" : "no path for \(family == .ipv4 ? "IPv4" : "IPv6")"
     }
 }

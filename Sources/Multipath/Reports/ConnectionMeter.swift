@@ -13,6 +13,9 @@ public final class ConnectionMeter: Sendable {
         var ledger = TransferLedger()
     }
 
+    /// Who is at the other end.
+    public let remote: IPEndpoint?
+
     private let state: Mutex<State>
     private let started: MonotonicTime
     private let monitor: PathMonitor
@@ -23,6 +26,7 @@ public final class ConnectionMeter: Sendable {
         _ descriptor: CInt, transport: Transport, interface: String?, monitor: PathMonitor
     ) throws(SystemError) {
         started = .now
+        remote = SocketOption.remoteEndpoint(of: descriptor)
         state = Mutex(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
         firstInterface = interface
         self.monitor = monitor

@@ -78,6 +78,9 @@ public struct IPEndpoint: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
+    /// The endpoint as an IPv4 one where a dual-stack socket shows it as IPv4-mapped.
+    public var unmapped: IPEndpoint { IPEndpoint(address.unmapped, port: port) }
+
     public var description: String {
         address.family == .ipv4 ? "\(address):\(port)" : "[\(address)]:\(port)"
     }

@@ -33,8 +33,12 @@ public struct PathSnapshot: Sendable, Hashable {
     public var isExpensive: Bool { primary?.isExpensive ?? false }
     /// Whether the preferred path is constrained.
     public var isConstrained: Bool { primary?.isConstrained ?? false }
-    public var supportsIPv4: Bool { interfaces.contains(where: \.supportsIPv4) }
-    public var supportsIPv6: Bool { interfaces.contains(where: \.supportsIPv6) }
+    public var supportsIPv4: Bool { supports(.ipv4) }
+    public var supportsIPv6: Bool { supports(.ipv6) }
+
+    public func supports(_ family: IPAddress.Family) -> Bool {
+        interfaces.contains { $0.supports(family) }
+    }
 
     /// An interface by its index, whether it is a path or not.
     public func interface(_ index: InterfaceIndex) -> PathInterface? {
@@ -97,6 +101,10 @@ public struct PathInterface: Sendable, Hashable {
 
     public var isExpensive: Bool { expensive.value }
     public var isConstrained: Bool { constrained.value }
+
+    public func supports(_ family: IPAddress.Family) -> Bool {
+        family == .ipv4 ? supportsIPv4 : supportsIPv6
+    }
 }
 
 /// An address with the length of its network's prefix.

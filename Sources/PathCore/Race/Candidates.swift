@@ -111,7 +111,12 @@ public struct CandidateList: Sendable, Hashable {
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
         switch route(address, address.zone == 0 ? nil : address.zone) {
         case .local(let index): return [index]
-        case .via(let index, let length): matches.append((index, length))
+        case .via(let index, let length):
+            let chosen = snapshot.interface(index)
+            // A tunnel that the kernel chooses is the only way: a race around it would leak.
+            if chosen?.type.value == .tunnel { return [index] }
+            // A default route without an address to go with it leads nowhere.
+            if length > 0 || chosen?.hasSource(address.family) == true { matches.append((index, length)) }
         case .unreachable: break
         }
         let all =
@@ -120,7 +125,9 @@ public struct CandidateList: Sendable, Hashable {
         where !matches.contains(where: { $0.index == interface.index })
             && (address.zone == 0 || address.zone == interface.index)
         {
-            if case .via(let index, let length) = route(address, interface.index), index == interface.index {
+            if case .via(let index, let length) = route(address, interface.index), index == interface.index,
+                length > 0 || interface.supports(address.family)
+            {
                 matches.append((index, length))
             }
         }
@@ -167,6 +174,13 @@ public struct CandidateList: Sendable, Hashable {
         let rest = addresses.filter { !leaders.contains($0) }
         return protocols.flatMap { transport in leaders.map { ($0, transport) } }
             + rest.flatMap { address in protocols.map { (address, $0) } }
+    }
+}
+
+extension PathInterface {
+    /// Whether it has an address that a packet to another network can come from.
+    fileprivate func hasSource(_ family: IPAddress.Family) -> Bool {
+        addresses.contains { $0.address.family == family && !$0.address.isLinkLocal }
     }
 }
 
