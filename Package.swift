@@ -54,7 +54,9 @@ let package = Package(
         // Shared by the test targets only.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "PathCoreTests", dependencies: ["PathCore"], swiftSettings: strict),
-        .testTarget(name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"],
+            resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
         .testTarget(

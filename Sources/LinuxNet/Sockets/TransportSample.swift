@@ -100,6 +100,21 @@ package struct SubflowSample: Sendable, Hashable {
     package var rttVariation: Duration
     package var minimumRTT: Duration?
 
+    package init(
+        id: UInt32, local: IPEndpoint?, remote: IPEndpoint?, bytesSent: UInt64, bytesRetransmitted: UInt64,
+        bytesReceived: UInt64, smoothedRTT: Duration, rttVariation: Duration, minimumRTT: Duration?
+    ) {
+        self.id = id
+        self.local = local
+        self.remote = remote
+        self.bytesSent = bytesSent
+        self.bytesRetransmitted = bytesRetransmitted
+        self.bytesReceived = bytesReceived
+        self.smoothedRTT = smoothedRTT
+        self.rttVariation = rttVariation
+        self.minimumRTT = minimumRTT
+    }
+
     init(id: UInt32, _ info: mp_tcp_info, local: IPEndpoint?, remote: IPEndpoint?) {
         self.id = id
         self.local = local?.unmapped

@@ -1,0 +1,32 @@
+# Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
+
+.PHONY: demo test build sanitize format format-check clean
+
+demo:
+	@scripts/setup.sh
+	swift build -c release --product mppaths
+	swift build -c release --product mpconnect
+	@scripts/demo.sh "$$(swift build -c release --show-bin-path)"
+
+test:
+	@scripts/setup.sh test
+	swift test --no-parallel
+
+build:
+	@scripts/setup.sh
+	swift build
+
+# Each sanitizer needs its own build of everything.
+sanitize:
+	@scripts/setup.sh test
+	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" swift test --sanitize=thread --scratch-path .build-tsan
+	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" swift test --sanitize=address --scratch-path .build-asan
+
+format:
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+
+format-check:
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+
+clean:
+	rm -rf .build .build-tsan .build-asan

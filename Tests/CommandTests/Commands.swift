@@ -1,0 +1,45 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The commands under test, run as their users run them.
+enum Commands {
+    static let mpconnect = Program.product("mpconnect")
+    static let mppaths = Program.product("mppaths")
+
+    /// Runs mpconnect to its end.
+    static func connect(
+        _ arguments: String..., input: Data = Data(), within limit: Duration = .seconds(30)
+    ) async throws -> Program.Result {
+        try await Program.run([mpconnect] + arguments, input: input, within: limit)
+    }
+
+    /// A port of loopback that is free now.
+    static func freePort() throws -> Int {
+        let probe = try Running([mpconnect, "--listen", "127.0.0.1:0"])
+        defer { probe.kill() }
+        return try port(of: probe)
+    }
+
+    /// The port an `mpconnect --listen` says it listens on.
+    static func port(of listener: Running) throws -> Int {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            if let match = listener.errorText.firstMatch(of: /listening on .*:(\d+)\n/),
+                let port = Int(match.1)
+            {
+                return port
+            }
+            if !listener.isRunning { break }
+            usleep(5_000)
+        }
+        throw Program.TimedOut(description: "no listener: \(listener.errorText)")
+    }
+
+    /// The JSON objects of a text, one a line.
+    static func objects(_ text: String) throws -> [[String: Any]] {
+        try text.split(separator: "\n").map { line in
+            try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+        }
+    }
+}

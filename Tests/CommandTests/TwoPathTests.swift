@@ -1,0 +1,226 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("On a machine with two paths", .needsNamespaces, .needs("ip", "unshare", "nft"))
+struct TwoPathTests {
+    @Test("mpconnect connects over the other path when the preferred one silently drops packets")
+    func silentPath() async throws {
+        let result = try await TwoPaths.run(
+            """
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            wait_for "the listener" grep listening listener
+            silence w0
+            echo hello | "$bin/mpconnect" --json 203.0.113.1:7000
+            wait
+            cat got
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "hello\n")
+        let report = try #require(try Commands.objects(result.errors).last)
+        #expect(report["interface"] as? String == "wwan0")
+        #expect(report["transport"] as? String == "mptcp")
+        // The attempt delay is 250 ms, the round trip far below one; the margin is for a busy machine.
+        let established = try #require(report["establishment_ms"] as? Double)
+        #expect(established >= 250)
+        #expect(established < 1_000)
+        let attempts = try #require(report["attempts"] as? [[String: Any]])
+        #expect(attempts.first?["interface"] as? String == "wlan0")
+        #expect(attempts.first?["outcome"] as? String == "cancelled")
+        #expect(
+            attempts.filter { $0["outcome"] as? String == "won" }.map { $0["interface"] as? String } == [
+                "wwan0"
+            ])
+    }
+
+    @Test("mpconnect sends not one packet over a prohibited path, however dead the others are")
+    func prohibitedPath() async throws {
+        let result = try await TwoPaths.run(
+            """
+            server nft add table inet count
+            server nft add chain inet count input '{ type filter hook input priority -10; }'
+            server nft add rule inet count input iifname w1 meta l4proto tcp counter
+            silence w0
+            status=0
+            echo x | "$bin/mpconnect" --prohibit expensive --connect-timeout 1500ms 203.0.113.1:7000 || status=$?
+            server nft list table inet count | grep -o 'packets [0-9]*'
+            exit $status
+            """)
+        #expect(result.status == 1)
+        #expect(result.outputText == "packets 0\n")
+        #expect(result.errors.contains("no answer within 1.5 seconds"))
+        #expect(!result.errors.contains("wwan0 mptcp"))
+    }
+
+    @Test(
+        "mpconnect says in one line why no path will do, and ends with 3",
+        arguments: [
+            (
+                "--prohibit wifi,cellular 203.0.113.1:7", "",
+                "no allowed path (wlan0: its type is prohibited; wwan0: its type is prohibited)"
+            ),
+            (
+                "--require wwan0 [2001:db8:ff::1]:7", "",
+                "no allowed path (wlan0: another interface is required; wwan0: no route to the destination)"
+            ),
+            ("[2001:db8:ff::1]:7", "ip -6 addr flush dev wlan0", "no path for IPv6"),
+            (
+                "203.0.113.1:7", "ip route flush table main",
+                "no path: this machine has no usable default route"
+            ),
+            (
+                "203.0.113.1:7", "ip link set wlan0 down; ip link set wwan0 down",
+                "no path: this machine has no usable default route (lo"
+            ),
+        ])
+    func noPath(_ arguments: String, _ change: String, _ message: String) async throws {
+        let result = try await TwoPaths.run(change + "\n\"$bin/mpconnect\" \(arguments) < /dev/null")
+        #expect(result.status == 3)
+        #expect(result.errors.split(separator: "\n").count == 1)
+        if message.hasSuffix("(lo") {
+            #expect(result.errors.contains("wlan0: down; wwan0: down"))
+        } else {
+            #expect(result.errors.contains(message))
+        }
+    }
+
+    @Test("mpconnect says that a name is unknown, and ends with 1")
+    func unknownHost() async throws {
+        let result = try await TwoPaths.run(
+            "echo '203.0.113.1 known' > hosts; mount --bind hosts /etc/hosts; \"$bin/mpconnect\" unknown.example:80 < /dev/null"
+        )
+        #expect(result.status == 1)
+        #expect(result.errors.split(separator: "\n").count == 1)
+        #expect(result.errors.contains("unknown.example:80: "))
+        #expect(result.errors.contains("name"))
+    }
+
+    @Test("mpconnect falls back to plain TCP past a middlebox that drops SYNs with MPTCP, and says so")
+    func middlebox() async throws {
+        let result = try await TwoPaths.run(
+            """
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            wait_for "the listener" grep listening listener
+            server nft add table inet box
+            server nft add chain inet box input '{ type filter hook input priority 0; }'
+            server nft add rule inet box input tcp option mptcp exists drop
+            echo hello | "$bin/mpconnect" --json 203.0.113.1:7000
+            wait
+            cat got
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "hello\n")
+        let report = try #require(try Commands.objects(result.errors).last)
+        #expect(report["transport"] as? String == "tcp")
+        #expect(report["fallback_reason"] as? String == "middlebox")
+    }
+
+    @Test("mpconnect speaks plain TCP where the kernel has MPTCP switched off, and says so")
+    func kernelWithoutMPTCP() async throws {
+        let result = try await TwoPaths.run(
+            """
+            mount -t sysfs sysfs /sys
+            echo 0 > /proc/sys/net/mptcp/enabled
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            wait_for "the listener" grep listening listener
+            echo hello | "$bin/mpconnect" --json 203.0.113.1:7000
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        let report = try #require(try Commands.objects(result.errors).last)
+        #expect(report["transport"] as? String == "tcp")
+        #expect(report["fallback_reason"] as? String == "kernel")
+        #expect((report["attempts"] as? [[String: Any]])?.map { $0["protocol"] as? String } == ["tcp"])
+    }
+
+    @Test("mppaths lists both in order of preference, with type, tags and their sources")
+    func list() async throws {
+        let result = try await TwoPaths.run("\"$bin/mppaths\" list --json; \"$bin/mppaths\"")
+        #expect(result.status == 0, "\(result.errors)")
+        let json = try #require(result.outputText.split(separator: "\n").first)
+        let path = try #require(try Commands.objects(String(json)).first)
+        #expect(path["status"] as? String == "satisfied")
+        #expect(path["primary"] as? String == "wlan0")
+        let interfaces = try #require(path["interfaces"] as? [[String: Any]])
+        #expect(interfaces.map { $0["name"] as? String } == ["wlan0", "wwan0"])
+        #expect(interfaces.map { $0["type"] as? String } == ["wifi", "cellular"])
+        #expect(interfaces.map { $0["type_source"] as? String } == ["environment", "environment"])
+        #expect(interfaces.map { $0["expensive"] as? Bool } == [false, true])
+        #expect(interfaces.map { $0["expensive_source"] as? String } == ["assumed", "interface_type"])
+        #expect(interfaces.map { $0["constrained"] as? Bool } == [false, false])
+        #expect(interfaces.map { $0["supports_ipv4"] as? Bool } == [true, true])
+        #expect(interfaces.map { $0["supports_ipv6"] as? Bool } == [true, false])
+        #expect(
+            interfaces.map { $0["gateways"] as? [String] } == [
+                ["192.0.2.1", "2001:db8:1::1"], ["198.51.100.1"],
+            ])
+        #expect((interfaces[1]["addresses"] as? [String])?.contains("198.51.100.2/24") == true)
+        #expect((path["excluded"] as? [[String: Any]])?.map { $0["reason"] as? String } == ["loopback"])
+        #expect(result.outputText.contains("1. wlan0  wifi"))
+        #expect(result.outputText.contains("2. wwan0  cellular"))
+    }
+
+    @Test("mppaths watch tells each change with its reasons: the silent loss of routes at link down too")
+    func watch() async throws {
+        let result = try await TwoPaths.run(
+            """
+            "$bin/mppaths" watch --json > updates 2> errors &
+            watcher=$!
+            primary_is() { [ "$(tail -n 1 updates | grep -o '"primary":[^,]*')" = "\\"primary\\":$1" ]; }
+            wait_for "the first update" primary_is '"wlan0"'
+            ip link set wlan0 down
+            wait_for "wwan0" primary_is '"wwan0"'
+            ip addr del 198.51.100.2/24 dev wwan0
+            wait_for "no path" primary_is null
+            ip addr add 198.51.100.2/24 dev wwan0
+            ip route add default via 198.51.100.1 dev wwan0 metric 700
+            wait_for "wwan0 again" primary_is '"wwan0"'
+            kill -INT $watcher
+            wait $watcher || true
+            cat updates; cat errors >&2
+            """)
+        #expect(result.errors == "")
+        let updates = try Commands.objects(result.outputText)
+        let generations = updates.compactMap { $0["generation"] as? Int }
+        #expect(generations == generations.sorted())
+        #expect(generations.first == 1)
+        var primaries: [String] = []
+        for update in updates {
+            let primary = update["primary"] as? String ?? "none"
+            if primaries.last != primary { primaries.append(primary) }
+        }
+        #expect(primaries == ["wlan0", "wwan0", "none", "wwan0"])
+        let reasons = updates.flatMap {
+            ($0["reasons"] as? [[String: Any]] ?? []).compactMap { $0["reason"] as? String }
+        }
+        #expect(reasons.first == "initial")
+        #expect(Set(reasons).isSuperset(of: ["primary_changed", "path_lost", "path_appeared"]))
+        #expect(updates.contains { $0["status"] as? String == "unsatisfied" })
+    }
+
+    @Test("mppaths watch ends when nobody reads it any more")
+    func watchReader() async throws {
+        let result = try await TwoPaths.run(#""$bin/mppaths" watch | head -n 1"#, within: .seconds(20))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "#1 satisfied wlan0 (wifi) > wwan0 (cellular, expensive) | initial\n")
+    }
+
+    @Test("mppaths watch survives a storm of changes that overflows its queue, and ends up right")
+    func storm() async throws {
+        let result = try await TwoPaths.run(
+            """
+            "$bin/mppaths" watch --json > updates 2> errors &
+            watcher=$!
+            wait_for "the first update" grep -q primary updates
+            kill -STOP $watcher
+            for i in $(seq 3000); do echo "route add 203.0.113.$((i % 200 + 2))/32 via 192.0.2.1 metric $i"; done > many
+            ip -force -batch many
+            ip route del default dev wlan0
+            kill -CONT $watcher
+            wait_for "the route's loss" grep -q '"primary":"wwan0"' updates
+            kill -INT $watcher; wait $watcher || true
+            cat errors
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "")
+    }
+}

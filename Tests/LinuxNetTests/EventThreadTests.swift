@@ -1,0 +1,116 @@
+import CLinux
+import Glibc
+import PathCore
+import Synchronization
+import Testing
+
+@testable import LinuxNet
+
+@Suite("The event thread")
+struct EventThreadTests {
+    /// A pipe whose ends close when it goes.
+    private final class TestPipe: Sendable {
+        let read: CInt
+        let write: CInt
+
+        init() {
+            var ends: [CInt] = [0, 0]
+            precondition(pipe(&ends) == 0)
+            (read, write) = (ends[0], ends[1])
+        }
+
+        deinit {
+            close(read)
+            close(write)
+        }
+    }
+
+    /// Runs on the event thread and hands out what the body gives.
+    private func onThread<Value: Sendable>(
+        _ body: @escaping @Sendable (CheckedContinuation<Value, Never>) -> Void
+    ) async -> Value {
+        await withCheckedContinuation { continuation in EventThread.shared.submit { body(continuation) } }
+    }
+
+    @Test("runs timers in the order of their deadlines, not of their making")
+    func timers() async {
+        let order = await onThread { (continuation: CheckedContinuation<[Int], Never>) in
+            var order: [Int] = []
+            let start = MonotonicTime.now
+            for (position, delay) in [30, 10, 20].enumerated() {
+                _ = EventThread.shared.schedule(at: start.advanced(by: .milliseconds(delay))) {
+                    order.append(position)
+                    if order.count == 3 { continuation.resume(returning: order) }
+                }
+            }
+        }
+        #expect(order == [1, 2, 0])
+    }
+
+    @Test("does not run a timer that was cancelled")
+    func cancelledTimer() async {
+        let ran = await onThread { (continuation: CheckedContinuation<Bool, Never>) in
+            var ran = false
+            let now = MonotonicTime.now
+            let token = EventThread.shared.schedule(at: now.advanced(by: .milliseconds(5))) { ran = true }
+            EventThread.shared.cancelTimer(token)
+            _ = EventThread.shared.schedule(at: now.advanced(by: .milliseconds(20))) {
+                continuation.resume(returning: ran)
+            }
+        }
+        #expect(!ran)
+    }
+
+    @Test("tells when a descriptor becomes readable")
+    func readiness() async {
+        let pipe = TestPipe()
+        async let ready = EventThread.shared.ready(pipe.read, for: .readable)
+        _ = write(pipe.write, "x", 1)
+        #expect(await ready?.contains(.readable) == true)
+    }
+
+    @Test("tells when the last reader of a pipe has gone")
+    func closedReader() async {
+        var ends: [CInt] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        async let ready = EventThread.shared.ready(writer, for: [])
+        close(reader)
+        #expect(await ready?.contains(.error) == true)
+        close(writer)
+    }
+
+    @Test("gives a wait up when its task is cancelled")
+    func cancelledWait() async {
+        let pipe = TestPipe()
+        let task = Task { await EventThread.shared.ready(pipe.read, for: .readable) }
+        task.cancel()
+        #expect(await task.value == nil)
+    }
+
+    @Test("runs what is submitted in order")
+    func order() async {
+        let order = Mutex<[Int]>([])
+        for number in 0..<100 { EventThread.shared.submit { order.withLock { $0.append(number) } } }
+        let all = await onThread { (continuation: CheckedContinuation<Bool, Never>) in
+            continuation.resume(returning: true)
+        }
+        #expect(all)
+        #expect(order.withLock { $0 } == Array(0..<100))
+    }
+
+    @Test("answers a blocking call's caller at once when it is cancelled")
+    func cancelledBlockingCall() async {
+        let pipe = TestPipe()
+        let task = Task {
+            await BlockingCall.run { () -> Int in
+                var byte: UInt8 = 0
+                return read(pipe.read, &byte, 1)
+            }
+        }
+        task.cancel()
+        #expect(await task.value == nil)
+        // Lets the thread go.
+        _ = write(pipe.write, "x", 1)
+    }
+}

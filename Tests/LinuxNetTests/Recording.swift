@@ -1,0 +1,39 @@
+import Foundation
+import PathCore
+import Testing
+
+@testable import LinuxNet
+
+/// Datagrams that a 6.18 kernel sent while links, addresses and routes of many kinds were made, changed and
+/// removed, and its dumps of the tables in between. Each stands behind its length, 32 bits little-endian.
+struct Recording {
+    let datagrams: [[UInt8]]
+
+    init() throws {
+        let file = Bundle.module.url(forResource: "rtnetlink", withExtension: "bin", subdirectory: "Fixtures")
+        let bytes = [UInt8](try Data(contentsOf: try #require(file)))
+        var datagrams: [[UInt8]] = []
+        var position = 0
+        while position + 4 <= bytes.count {
+            let length = bytes[position..<position + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+            datagrams.append(Array(bytes[position + 4..<position + 4 + length]))
+            position += 4 + length
+        }
+        self.datagrams = datagrams
+    }
+}
+
+/// A small generator whose numbers are the same for the same seed.
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

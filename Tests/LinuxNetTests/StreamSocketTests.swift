@@ -1,0 +1,63 @@
+import PathCore
+import Testing
+
+@testable import LinuxNet
+
+@Suite("Stream sockets")
+struct StreamSocketTests {
+    private let loopback = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0)
+
+    private func connect(
+        _ client: TransportProtocol, to server: TransportProtocol
+    ) async throws -> TransportSample? {
+        let listener = try StreamSocket(.ipv4, server)
+        try listener.listen(on: loopback)
+        let local = listener.localEndpoint
+        let endpoint = try #require(local)
+        let socket = try StreamSocket(.ipv4, client)
+        try socket.bind(toInterface: 1)
+        let isConnected = try socket.connect(to: endpoint)
+        if !isConnected {
+            _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
+        }
+        let error = socket.takeError()
+        #expect(error == nil)
+        return TransportSample.read(socket.descriptor.number)
+    }
+
+    @Test("of MPTCP tell whether the peer speaks it")
+    func fallback() async throws {
+        let both = try #require(try await connect(.mptcp, to: .mptcp))
+        #expect(both.kind != .tcp)
+        #expect(both.subflows.map(\.local?.address) == [loopback.address])
+        let plain = try #require(try await connect(.mptcp, to: .tcp))
+        #expect(plain.kind == .tcp)
+    }
+
+    @Test("of TCP have one subflow with both endpoints and a round-trip time")
+    func plain() async throws {
+        let sample = try #require(try await connect(.tcp, to: .tcp))
+        #expect(sample.kind == .tcp)
+        #expect(sample.subflows.count == 1)
+        #expect(sample.subflows[0].remote?.address == loopback.address)
+        #expect(sample.subflows[0].smoothedRTT > .zero)
+    }
+
+    @Test("name the operation and the kernel's words when they fail")
+    func refused() async throws {
+        let closed = try StreamSocket(.ipv4, .tcp)
+        try closed.listen(on: loopback)
+        let local = closed.localEndpoint
+        let endpoint = try #require(local)
+        _ = consume closed
+        let socket = try StreamSocket(.ipv4, .tcp)
+        var failure: SystemError?
+        do throws(SystemError) {
+            if try !socket.connect(to: endpoint) { failure = socket.takeError() }
+        } catch {
+            failure = error
+        }
+        #expect(failure == SystemError("connect", errno: 111))
+        #expect("\(SystemError("connect", errno: 111, detail: "no"))" == "connect: Connection refused (no)")
+    }
+}

@@ -1,0 +1,176 @@
+import MultipathNIO
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import Multipath
+
+@Suite("MultipathNIO")
+struct MultipathNIOTests {
+    typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+    private let anyPort = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0)
+
+    @Sendable
+    private static func wrap(_ channel: any Channel) -> EventLoopFuture<Stream> {
+        channel.eventLoop.makeCompletedFuture {
+            try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+            return try Stream(
+                wrappingChannelSynchronously: channel,
+                configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+    }
+
+    /// Serves one connection by sending all it gets back, then runs `client` with the port.
+    /// - Returns: the client's value, and the server's own transfer report.
+    private func withEcho<Value: Sendable>(
+        _ client: @escaping @Sendable (Int) async throws -> Value
+    ) async throws -> (value: Value, server: TransferReport) {
+        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let port = Int(listener.endpoint.port)
+        async let server = listener.executeThenClose { connections in
+            var iterator = connections.makeAsyncIterator()
+            let accepted = try #require(await iterator.next())
+            try await accepted.output.executeThenClose { inbound, outbound in
+                for try await buffer in inbound { try await outbound.write(buffer) }
+                outbound.finish()
+            }
+            return accepted.connection.transferReport()
+        }
+        let value = try await client(port)
+        return (value, try await server)
+    }
+
+    private func exchange(_ stream: Stream, bytes: Int) async throws -> Int {
+        try await stream.executeThenClose { inbound, outbound in
+            async let received = inbound.reduce(0) { $0 + $1.readableBytes }
+            let chunk = ByteBuffer(repeating: 0x5A, count: 64 * 1024)
+            var rest = bytes
+            while rest > 0 {
+                try await outbound.write(
+                    chunk.getSlice(at: 0, length: min(rest, chunk.readableBytes)) ?? chunk)
+                rest -= min(rest, chunk.readableBytes)
+            }
+            outbound.finish()
+            return try await received
+        }
+    }
+
+    @Test("carries bytes both ways with half-close, and reports them by path at both ends")
+    func echo() async throws {
+        let size = 3 * 1024 * 1024 + 17
+        let (client, server) = try await withEcho { port in
+            let (connection, stream) = try await MultipathBootstrap(
+                group: .singletonMultiThreadedEventLoopGroup
+            )
+            .connect(host: "127.0.0.1", port: port, initializer: Self.wrap)
+            let received = try await exchange(stream, bytes: size)
+            #expect(received == size)
+            return connection
+        }
+        for report in [client.transferReport(), server] {
+            #expect(report.transport == .mptcp)
+            #expect(report.control == .observeOnly)
+            #expect(report.paths.map(\.interface) == ["lo"])
+            #expect(report.bytesSent == UInt64(size))
+            #expect(report.bytesReceived == UInt64(size))
+        }
+    }
+
+    @Test("tells a connection's events in order, from establishment to the end")
+    func events() async throws {
+        let (events, _) = try await withEcho { port in
+            let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port) {
+                $0.usesMPTCP = false
+            }
+            try await connection.channel.close()
+            return await connection.events.reduce(into: [ConnectionEvent]()) { $0.append($1) }
+        }
+        let kinds = events.map { event in
+            switch event {
+            case .established(let report): "established \(report.transport)"
+            case .fellBack(let reason): "fell back \(reason)"
+            case .closed(let report): "closed \(report.paths.map(\.interface))"
+            }
+        }
+        #expect(
+            kinds == [
+                "established tcp(fallback: Multipath.FallbackReason.disabled)", "fell back disabled",
+                #"closed ["lo"]"#,
+            ])
+    }
+
+    @Test("has TCP_NODELAY on, by MPTCP and by TCP")
+    func noDelay() async throws {
+        for usesMPTCP in [true, false] {
+            let (value, _) = try await withEcho { port in
+                let channel = try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                    .configure { $0.usesMPTCP = usesMPTCP }.connect(host: "127.0.0.1", port: port).get()
+                let value = try await channel.getOption(.tcpOption(.tcp_nodelay)).get()
+                try await channel.close()
+                return value
+            }
+            #expect(value != 0)
+        }
+    }
+
+    @Test("keeps a bootstrap's own options and handlers")
+    func bootstrap() async throws {
+        let (name, _) = try await withEcho { port in
+            let channel = try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .mode(.interactive).connectTimeout(.seconds(5))
+                .channelOption(.autoRead, value: false)
+                .channelInitializer { channel in
+                    channel.pipeline.addHandler(Marker(), name: "marker")
+                }
+                .connect(host: "127.0.0.1", port: port).get()
+            let name = try await channel.pipeline.context(name: "marker").map(\.name).get()
+            #expect(try await channel.getOption(.autoRead).get() == false)
+            try await channel.close()
+            return name
+        }
+        #expect(name == "marker")
+    }
+
+    private final class Marker: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+    }
+
+    @Test("tells a listener which of its connections are MPTCP")
+    func listener() async throws {
+        for usesMPTCP in [true, false] {
+            let (_, server) = try await withEcho { port in
+                let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port) {
+                    $0.usesMPTCP = usesMPTCP
+                }
+                try await connection.channel.close()
+            }
+            #expect(server.transport == (usesMPTCP ? .mptcp : .tcp(fallback: .peer)))
+        }
+    }
+
+    @Test("fails with the race's error, and for a port out of range")
+    func failures() async throws {
+        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let closed = Int(listener.endpoint.port)
+        try await listener.executeThenClose { _ in }
+        let bootstrap = MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        let refused = await #expect(throws: ConnectionError.self) {
+            try await bootstrap.connect(host: "127.0.0.1", port: closed).get()
+        }
+        #expect(refused?.code == .allAttemptsFailed)
+        let invalid = await #expect(throws: ConnectionError.self) {
+            try await bootstrap.connect(host: "127.0.0.1", port: 65_536).get()
+        }
+        #expect(invalid?.code == .invalidPort)
+    }
+
+    @Test("says why nobody can listen on an address")
+    func listenFailure() async throws {
+        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let error = await #expect(throws: ListenError.self) {
+            _ = try await MultipathListener(on: listener.endpoint, initializer: Self.wrap)
+        }
+        #expect(error.map { "\($0)" } == "can't listen on \(listener.endpoint): Address already in use")
+        try await listener.executeThenClose { _ in }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+/// A client with two paths to a server, in network namespaces that end with the test.
+///
+/// The client has `wlan0` (Wi-Fi, preferred) and `wwan0` (cellular); the server answers on 203.0.113.1 and
+/// 2001:db8:ff::1 by either. Wi-Fi carries IPv4 and IPv6, cellular IPv4. Only documentation addresses are
+/// used, and nothing leaves the namespaces.
+public enum TwoPaths {
+    /// Runs a bash script in the client. In it `server COMMAND…` runs a command in the server, `$bin` holds
+    /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, 10 s at most.
+    /// - Throws: `Program.TimedOut`.
+    public static func run(
+        _ script: String, within limit: Duration = .seconds(60)
+    ) async throws -> Program.Result {
+        try await start(script).result(within: limit)
+    }
+
+    /// Starts such a script. What it started ends with it.
+    public static func start(_ script: String) throws -> Running {
+        try Running(
+            [
+                "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child",
+                "bash", "-c", world + script,
+            ], environment: ["bin": Program.products])
+    }
+
+    private static let world = #"""
+        set -euo pipefail
+        mount -t proc proc /proc
+        mount -t tmpfs tmpfs /run
+        mkdir -p /run/netns /run/work
+        cd /run/work
+        # Names are answered by nobody, and at once.
+        mount --bind /dev/null /etc/resolv.conf
+        ip link set lo up
+        ip netns add server
+        server() { ip netns exec server "$@"; }
+        wait_for() {
+            local what=$1; shift
+            for _ in $(seq 500); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
+            echo "gave up waiting for $what" >&2; exit 99
+        }
+        server ip link set lo up
+        ip link add wlan0 type veth peer name w0 netns server
+        ip link add wwan0 type veth peer name w1 netns server
+        ip addr add 192.0.2.2/24 dev wlan0
+        ip addr add 198.51.100.2/24 dev wwan0
+        ip addr add 2001:db8:1::2/64 dev wlan0 nodad
+        server ip addr add 192.0.2.1/24 dev w0
+        server ip addr add 198.51.100.1/24 dev w1
+        server ip addr add 2001:db8:1::1/64 dev w0 nodad
+        server ip addr add 203.0.113.1/32 dev lo
+        server ip addr add 2001:db8:ff::1/128 dev lo nodad
+        for name in wlan0 wwan0; do ip link set $name up; done
+        for name in w0 w1; do server ip link set $name up; done
+        ip route add default via 192.0.2.1 dev wlan0 metric 600
+        ip route add default via 198.51.100.1 dev wwan0 metric 700
+        ip route add default via 2001:db8:1::1 dev wlan0 metric 600
+        export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular'
+        # Drops, without a word, all that arrives at the server by one path.
+        silence() {
+            server nft add table inet silence
+            server nft add chain inet silence input '{ type filter hook input priority 0; }'
+            server nft add rule inet silence input iifname "$1" drop
+        }
+
+        """#
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The main job, end to end on this machine: its paths, then a connection over the best of them that carries
+# 64 MiB, whose checksum must be the same at both ends.
+set -euo pipefail
+bin=$1
+work=$(mktemp -d)
+listener=
+cleanup() {
+    if [ -n "$listener" ]; then kill "$listener" 2> /dev/null || true; fi
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+echo "== This machine's paths: mppaths"
+"$bin/mppaths"
+
+echo
+echo "== A listener, and 64 MiB to it: mpconnect --listen, mpconnect --report"
+head -c 67108864 /dev/urandom > "$work/sent"
+"$bin/mpconnect" --listen 127.0.0.1:0 < /dev/null > "$work/received" 2> "$work/listener" &
+listener=$!
+for _ in $(seq 100); do
+    port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "$work/listener")
+    [ -z "$port" ] || break
+    sleep 0.1
+done
+if [ -z "$port" ]; then
+    echo "demo: the listener did not start: $(cat "$work/listener")" >&2
+    exit 1
+fi
+"$bin/mpconnect" --report "127.0.0.1:$port" < "$work/sent"
+wait "$listener"
+listener=
+cat "$work/listener"
+
+echo
+echo "== SHA-256 of what was sent, and of what arrived"
+sent=$(sha256sum < "$work/sent" | cut -d' ' -f1)
+received=$(sha256sum < "$work/received" | cut -d' ' -f1)
+echo "sent      $sent"
+echo "received  $received"
+if [ "$sent" != "$received" ]; then
+    echo "demo: the checksums differ" >&2
+    exit 1
+fi
+echo "the same: every byte arrived"

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Installs what is missing of the Debian packages that building (and, with "test", testing) needs.
+# Nothing is asked of the network or of sudo where all is there already.
+set -euo pipefail
+
+packages=(libmnl-dev pkg-config)
+if [ "${1:-}" = test ]; then
+    packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize)
+fi
+
+if ! command -v swift > /dev/null; then
+    echo "setup: no swift in PATH; install Swift 6.1 or later from https://www.swift.org/install/linux/" >&2
+    exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    status=$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2> /dev/null || true)
+    [ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get > /dev/null; then
+    echo "setup: missing ${missing[*]}, and there is no apt-get to install them with" >&2
+    exit 1
+fi
+asRoot=()
+if [ "$(id -u)" != 0 ]; then asRoot=(sudo); fi
+echo "setup: installing ${missing[*]}" >&2
+# A server installed for a test must not start: the tests run their own, as they want it.
+policy=/usr/sbin/policy-rc.d
+made=
+if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${asRoot[@]}" tee $policy > /dev/null
+    "${asRoot[@]}" chmod +x $policy
+    made=1
+fi
+status=0
+"${asRoot[@]}" apt-get update -qq &&
+    "${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null || status=$?
+if [ -n "$made" ]; then "${asRoot[@]}" rm -f $policy; fi
+exit $status
