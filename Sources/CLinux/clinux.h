@@ -19,7 +19,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +100,12 @@ static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count
 static inline int mp_ignore_signal(int number) {
     struct sigaction action = {.sa_handler = SIG_IGN};
     return sigaction(number, &action, 0);
+}
+
+// Leaves a signal alone that the program was started to ignore.
+static inline void mp_handle_signal(int number, void (*handler)(int)) {
+    struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    if (sigaction(number, 0, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, 0);
 }
 
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }

@@ -73,35 +73,3 @@ package enum ProcessEnvironment {
 
     package static func exit(_ status: CInt) -> Never { Glibc.exit(status) }
 }
-
-/// Signals that end a command in an orderly way.
-package enum TerminationSignal {
-    /// The numbers taken: SIGINT, SIGTERM, SIGHUP.
-    private static let numbers = [SIGINT, SIGTERM, SIGHUP]
-
-    /// Keeps these signals from ending the process; call it before another thread exists, for threads
-    /// inherit what is blocked.
-    package static func block() {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in numbers { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
-    }
-
-    /// Waits for the first such signal. One that came before the call is not lost: it stays pending.
-    /// - Returns: its number; nil where the task was cancelled.
-    package static func first() async -> CInt? {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in numbers { sigaddset(&set, number) }
-        let file = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
-        guard file >= 0 else { return nil }
-        let descriptor = Descriptor(owning: file)
-        guard await EventThread.shared.ready(descriptor.number, for: .readable) != nil else { return nil }
-        var information = signalfd_siginfo()
-        guard read(descriptor.number, &information, MemoryLayout<signalfd_siginfo>.size) > 0 else {
-            return nil
-        }
-        return CInt(information.ssi_signo)
-    }
-}

@@ -23,9 +23,9 @@ struct Relay: Sendable {
 
     func run() async -> End {
         do {
-            return try await stream.executeThenClose { inbound, outbound in
+            return try await stream.executeThenClose { inbound, _ in
                 await withTaskGroup(of: End?.self) { group in
-                    group.addTask { await upload(to: outbound) }
+                    group.addTask { await upload(to: stream.channel) }
                     group.addTask { await download(from: inbound) }
                     for await failure in group {
                         guard let failure else { continue }
@@ -41,27 +41,39 @@ struct Relay: Sendable {
     }
 
     /// Standard input to the channel, to the end of both.
+    ///
+    /// Each write is awaited until the kernel has it. The asynchronous channel's own writer does not tell
+    /// when that is, and closing the channel drops what it still holds.
     /// - Returns: nil where nothing failed.
-    private func upload(to outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>) async -> End? {
+    private func upload(to channel: any Channel) async -> End? {
         while true {
             let read = await BlockingCall.run { Self.readInput() }
             switch read {
             case nil: return nil
             case .failure(let error): return .streamFailed("\(error)")
             case .success(let buffer):
-                guard buffer.readableBytes > 0 else {
-                    // Half-close: the peer sees the end of our bytes, and its own go on.
-                    outbound.finish()
-                    return nil
-                }
                 do {
-                    try await outbound.write(buffer)
-                } catch is CancellationError {
-                    return nil
+                    guard buffer.readableBytes > 0 else {
+                        // Half-close: the peer sees the end of our bytes, and its own go on.
+                        try await finish(channel) { $0.close(mode: .output) }
+                        return nil
+                    }
+                    try await finish(channel) { $0.writeAndFlush(buffer) }
                 } catch {
-                    return .broke(Self.words(error))
+                    return Task.isCancelled ? nil : .broke(Self.words(error))
                 }
             }
+        }
+    }
+
+    /// Awaits an operation of the channel. A future can't be cancelled, but closing the channel ends it.
+    private func finish(
+        _ channel: any Channel, _ operation: @Sendable (any Channel) -> EventLoopFuture<Void>
+    ) async throws {
+        try await withTaskCancellationHandler {
+            try await operation(channel).get()
+        } onCancel: {
+            channel.close(promise: nil)
         }
     }
 

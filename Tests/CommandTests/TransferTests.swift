@@ -31,7 +31,7 @@ struct TransferTests {
         // The server's side ends much later than the client's: its bytes must still arrive.
         server.write(down.prefix(1 << 20))
         try await Program.wait("the client's bytes", within: .seconds(60)) {
-            server.outputText.utf8.count >= up.count
+            server.outputCount >= up.count
         }
         server.write(down.dropFirst(1 << 20))
         server.endInput()
@@ -147,6 +147,7 @@ struct TransferTests {
     func listenerTCP() async throws {
         let server = try Running([Commands.mpconnect, "--listen", ":0"])
         let port = try Commands.port(of: server)
+        server.endInput()
         let client = try await Commands.connect(
             "--no-mptcp", "--report", "127.0.0.1:\(port)", input: Data("x".utf8))
         #expect(client.status == 0)

@@ -30,9 +30,10 @@ struct MultipathNIOTests {
         async let server = listener.executeThenClose { connections in
             var iterator = connections.makeAsyncIterator()
             let accepted = try #require(await iterator.next())
-            try await accepted.output.executeThenClose { inbound, outbound in
-                for try await buffer in inbound { try await outbound.write(buffer) }
-                outbound.finish()
+            // Awaiting each write: closing a channel drops what its asynchronous writer still holds.
+            let channel = accepted.connection.channel
+            try await accepted.output.executeThenClose { inbound, _ in
+                for try await buffer in inbound { try await channel.writeAndFlush(buffer) }
             }
             return accepted.connection.transferReport()
         }
