@@ -13,12 +13,16 @@ public struct MonotonicTime: InstantProtocol, Sendable {
     /// The clock's start.
     public static let zero = MonotonicTime(nanoseconds: 0)
 
+    /// The time so much later. It stops at the clock's limits, so that a timeout of `.seconds(.max)` means
+    /// for ever.
     public func advanced(by duration: Duration) -> MonotonicTime {
-        MonotonicTime(nanoseconds: nanoseconds + duration.wholeNanoseconds)
+        let step = duration.wholeNanoseconds
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(step)
+        return MonotonicTime(nanoseconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 
     public func duration(to other: MonotonicTime) -> Duration {
-        .nanoseconds(other.nanoseconds - nanoseconds)
+        .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
     }
 
     public static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
@@ -32,12 +36,10 @@ public struct MonotonicTime: InstantProtocol, Sendable {
 extension Duration {
     /// The duration in nanoseconds; fractions are dropped, and what does not fit stops at the limit.
     public var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, sumOverflow) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000)
-        if sumOverflow { return seconds < 0 ? .min : .max }
-        return sum
+        // Limited first: `components` itself traps on what 64 bits of seconds can't hold.
+        let limited = min(max(self, .nanoseconds(Int64.min)), .nanoseconds(Int64.max))
+        let (seconds, attoseconds) = limited.components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 
     /// The duration in seconds, for output.

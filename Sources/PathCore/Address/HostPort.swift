@@ -21,8 +21,10 @@ public struct HostPort: Sendable, Hashable, CustomStringConvertible {
     public init(parsing text: String, forListening: Bool = false) throws(Malformed) {
         let host: Substring
         let portText: Substring
+        // First of all: the colon of a scheme would be taken for one of an IPv6 address or of a port.
+        guard !text.contains("/") else { throw Self.noName(text[...]) }
         if text.hasPrefix("[") {
-            guard let close = text.lastIndex(of: "]") else {
+            guard let close = text.firstIndex(of: "]") else {
                 throw Malformed(description: "'\(text)' opens a bracket that nothing closes")
             }
             host = text[text.index(after: text.startIndex)..<close]
@@ -52,11 +54,12 @@ public struct HostPort: Sendable, Hashable, CustomStringConvertible {
         guard !host.isEmpty || forListening else {
             throw Malformed(description: "'\(text)' has no host; write it as HOST\(text)")
         }
-        guard !host.contains(where: { $0.isWhitespace || $0 == "\0" || $0 == "/" }) else {
-            throw Malformed(
-                description: "'\(host)' is no host name; write HOST:PORT, without a scheme or path")
-        }
+        guard !host.contains(where: { $0.isWhitespace || $0 == "\0" }) else { throw Self.noName(host) }
         try self.init(host: String(host), port: Self.port(portText, in: text, orZero: forListening))
+    }
+
+    private static func noName(_ text: Substring) -> Malformed {
+        Malformed(description: "'\(text)' is no host name; write HOST:PORT, without a scheme or path")
     }
 
     private static func port(_ portText: Substring, in text: String, orZero: Bool) throws(Malformed) -> UInt16

@@ -20,9 +20,10 @@ public struct IPAddress: Sendable, Hashable {
         (family, zone, high, low) = (.ipv4, 0, 0, UInt64(bits))
     }
 
-    /// An IPv6 address from its two halves, most significant first.
+    /// An IPv6 address from its two halves, most significant first. Only a link-local one keeps the zone.
     public init(ipv6 high: UInt64, _ low: UInt64, zone: UInt32 = 0) {
-        (family, self.zone, self.high, self.low) = (.ipv6, zone, high, low)
+        (family, self.high, self.low) = (.ipv6, high, low)
+        self.zone = Self.isLinkLocal(high) ? zone : 0
     }
 
     /// An address from 4 or 16 bytes in network order; any other count is no address.
@@ -45,7 +46,7 @@ public struct IPAddress: Sendable, Hashable {
 
     /// The same address on the interface with this index; only a link-local address keeps it.
     public func inZone(_ zone: UInt32) -> IPAddress {
-        isLinkLocal && family == .ipv6 ? IPAddress(ipv6: high, low, zone: zone) : self
+        family == .ipv6 ? IPAddress(ipv6: high, low, zone: zone) : self
     }
 
     /// `127.0.0.0/8` or `::1`.
@@ -55,8 +56,10 @@ public struct IPAddress: Sendable, Hashable {
 
     /// `169.254.0.0/16` (RFC 3927) or `fe80::/10` (RFC 4291).
     public var isLinkLocal: Bool {
-        family == .ipv4 ? low >> 16 == 0xA9FE : high >> 54 == 0x3FA
+        family == .ipv4 ? low >> 16 == 0xA9FE : Self.isLinkLocal(high)
     }
+
+    private static func isLinkLocal(_ high: UInt64) -> Bool { high >> 54 == 0x3FA }
 
     /// `0.0.0.0` or `::`.
     public var isUnspecified: Bool { high == 0 && low == 0 }

@@ -11,7 +11,9 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
             self = address
             return
         }
-        guard address.family == .ipv6, address.isLinkLocal, let zone = UInt32(parts[1]) else { return nil }
+        guard address.family == .ipv6, address.isLinkLocal, parts[1].utf8.allSatisfy(\.isDigit),
+            let zone = UInt32(parts[1])
+        else { return nil }
         self = address.inZone(zone)
     }
 
@@ -46,7 +48,7 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
         guard fields.count == 4 else { return nil }
         var bits: UInt32 = 0
         for field in fields {
-            guard field.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            guard field.utf8.allSatisfy(\.isDigit),
                 field.count == 1 || field.first != "0",
                 let byte = UInt8(field)
             else { return nil }
@@ -77,7 +79,7 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
                 guard position == fields.count - 1, let tail = readIPv4(field) else { return nil }
                 groups += [UInt16(truncatingIfNeeded: tail.low >> 16), UInt16(truncatingIfNeeded: tail.low)]
             } else {
-                guard (1...4).contains(field.utf8.count), field.utf8.allSatisfy({ $0.isHexDigit }),
+                guard (1...4).contains(field.utf8.count), field.utf8.allSatisfy(\.isHexDigit),
                     let group = UInt16(field, radix: 16)
                 else { return nil }
                 groups.append(group)
@@ -113,7 +115,9 @@ extension Substring {
 }
 
 extension UInt8 {
+    fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
+
     fileprivate var isHexDigit: Bool {
-        (0x30...0x39).contains(self) || (0x41...0x46).contains(self) || (0x61...0x66).contains(self)
+        isDigit || (0x41...0x46).contains(self) || (0x61...0x66).contains(self)
     }
 }

@@ -92,7 +92,10 @@ extension PathSnapshot {
                 PathChange(.excludedChanged, interface: new.interface.name, detail: "\(new.reason)"))
         }
         for lost in old.excluded where now[lost.interface.index] == nil {
-            guard !interfaces.contains(where: { $0.index == lost.interface.index }) else { continue }
+            // One that is a path now, or plugged in again, is already told under its name.
+            guard !interfaces.contains(where: { $0.index == lost.interface.index }),
+                interface(named: lost.interface.name) == nil
+            else { continue }
             changes.append(PathChange(.excludedChanged, interface: lost.interface.name, detail: "gone"))
         }
         return changes
@@ -114,11 +117,12 @@ extension PathInterface {
         func list(_ items: [some CustomStringConvertible]) -> String {
             items.isEmpty ? "none" : items.map(\.description).joined(separator: " ")
         }
+        // With its source, which may be all that differs.
         func tag(_ verdict: Verdict<Bool>) -> String {
             "\(verdict.value ? "yes" : "no") by \(verdict.source.rawValue)"
         }
         compare(.interfaceRenamed, \.name) { $0 }
-        compare(.typeChanged, \.type) { $0.value.rawValue }
+        compare(.typeChanged, \.type) { "\($0.value.rawValue) by \($0.source.rawValue)" }
         compare(.expensiveChanged, \.expensive, tag)
         compare(.constrainedChanged, \.constrained, tag)
         compare(.familiesChanged, \.families) { $0 }

@@ -11,7 +11,8 @@
 /// Builds path snapshots from links, addresses and default routes.
 public struct SnapshotReducer: Sendable {
     private var links: [InterfaceIndex: LinkFact] = [:]
-    private var addresses: [InterfaceIndex: [IPAddress: AddressFact]] = [:]
+    /// By address and prefix length: IPv4 lets one address stand with several, and each goes by itself.
+    private var addresses: [InterfaceIndex: [InterfaceAddress: AddressFact]] = [:]
     private var routes: [DefaultRouteFact] = []
     private var overrides: InterfaceOverrides
 
@@ -48,7 +49,7 @@ public struct SnapshotReducer: Sendable {
             store(fact)
             return []
         case .addressGone(let fact):
-            addresses[fact.interface]?[fact.address] = nil
+            addresses[fact.interface]?[fact.assigned] = nil
             return .routes
         case .defaultRouteChanged:
             return .routes
@@ -58,7 +59,7 @@ public struct SnapshotReducer: Sendable {
     }
 
     private mutating func store(_ fact: AddressFact) {
-        addresses[fact.interface, default: [:]][fact.address] = fact
+        addresses[fact.interface, default: [:]][fact.assigned] = fact
     }
 
     /// The paths as they are now. Its generation is 0 and its changes are empty: who publishes it knows both.
@@ -104,9 +105,7 @@ public struct SnapshotReducer: Sendable {
             expensive: overrides.verdict(for: link.name, \.isExpensive)
                 ?? (type.value == .cellular ? Verdict(true, .interfaceType) : Verdict(false, .assumed)),
             constrained: overrides.verdict(for: link.name, \.isConstrained) ?? Verdict(false, .assumed),
-            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map {
-                InterfaceAddress($0.address, prefixLength: $0.prefixLength)
-            }.sorted(),
+            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map(\.assigned).sorted(),
             gateways: gateways, metric: mine.map(\.metric).min(),
             supportsIPv4: supports(.ipv4), supportsIPv6: supports(.ipv6))
     }
@@ -118,8 +117,9 @@ public struct SnapshotReducer: Sendable {
         if !link.flags.contains(.up) { return .down }
         if !link.flags.contains(.lowerUp) { return .noCarrier }
         if interface.supportsIPv4 || interface.supportsIPv6 { return nil }
-        let families = Set(routes.filter { $0.interface == link.index }.map(\.family))
-        if families.isEmpty { return .noDefaultRoute }
+        let mine = routes.filter { $0.interface == link.index }
+        if mine.isEmpty { return .noDefaultRoute }
+        let families = IPAddress.Family.allCases.filter { family in mine.contains { $0.family == family } }
         if let tunnel = families.compactMap({ tunnels[$0] }).first(where: { $0.index != link.index }) {
             return .behindTunnel(tunnel.name)
         }
@@ -141,6 +141,10 @@ public struct SnapshotReducer: Sendable {
         guard let best, let link = links[best.interface], type(of: link).value == .tunnel else { return nil }
         return link
     }
+}
+
+extension AddressFact {
+    fileprivate var assigned: InterfaceAddress { InterfaceAddress(address, prefixLength: prefixLength) }
 }
 
 extension PathInterface {

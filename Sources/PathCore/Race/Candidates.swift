@@ -108,13 +108,15 @@ public struct CandidateList: Sendable, Hashable {
         for address: IPAddress, in snapshot: PathSnapshot,
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) -> [InterfaceIndex] {
+        // The kernel keeps the routes of a link without a carrier.
+        let dead = Set(snapshot.excluded.filter(\.isDead).map(\.interface.index))
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
         switch route(address, address.zone == 0 ? nil : address.zone) {
         case .local(let index): return [index]
         case .via(let index, let length):
             let chosen = snapshot.interface(index)
             // A tunnel that the kernel chooses is the only way: a race around it would leak.
-            if chosen?.type.value == .tunnel { return [index] }
+            if chosen?.type.value == .tunnel, !dead.contains(index) { return [index] }
             // A default route without an address to go with it leads nowhere.
             if length > 0 || chosen?.hasSource(address.family) == true { matches.append((index, length)) }
         case .unreachable: break
@@ -132,7 +134,7 @@ public struct CandidateList: Sendable, Hashable {
             }
         }
         let longest = matches.map(\.length).max()
-        return matches.filter { $0.length == longest }.map(\.index)
+        return matches.filter { $0.length == longest && !dead.contains($0.index) }.map(\.index)
     }
 
     private static func omission(
@@ -185,6 +187,9 @@ extension PathInterface {
 }
 
 extension ExcludedInterface {
+    /// Whether nothing can go over it, whatever the kernel's routes say.
+    fileprivate var isDead: Bool { reason == .down || reason == .noCarrier }
+
     /// Whether a destination on its own link may still be reached through it.
     fileprivate var isOnLinkCandidate: Bool {
         switch reason {

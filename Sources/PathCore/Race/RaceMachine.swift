@@ -158,7 +158,7 @@ public struct RaceMachine: Sendable {
         let branch = branchOf[id]
         branches[branch].running -= 1
         if branches[branch].nextStart != nil { branches[branch].nextStart = now }
-        if branches[..<opened].allSatisfy(\.isExhausted), opened < branches.count { nextOpening = now }
+        if opened < branches.count, branches[opened - 1].isExhausted { nextOpening = now }
         state = .racing(branches: branches, opened: opened, nextOpening: nextOpening)
         return advance(at: now)
     }
