@@ -73,7 +73,6 @@ public enum InterfaceClassifier {
         }
         if Self.cellularNames.contains(where: link.name.hasPrefix) { return Verdict(.cellular, .name) }
         switch link.hardwareType {
-        case 512: return Verdict(.cellular, .name)  // PPP without a kind: a dialled modem
         case 519: return Verdict(.cellular, .kernel)  // ARPHRD_RAWIP: modems speak IP without Ethernet
         case 1: return Verdict(.wired, .kernel)
         default: return Verdict(.other, .kernel)
@@ -87,7 +86,9 @@ public enum InterfaceClassifier {
         case "wireguard", "ipip", "sit", "gre", "gretap", "ip6gre", "ip6tnl", "vti", "vti6", "xfrm",
             "ovpn":
             .tunnel
-        case "wwan", "rmnet", "ppp": .cellular
+        case "wwan", "rmnet": .cellular
+        // PPPoE over a DSL line and a dialled modem look alike.
+        case "ppp": .other
         // A VLAN, a bond or a team is a wire with a name more.
         case "vlan", "bond", "team": .wired
         default: .virtual

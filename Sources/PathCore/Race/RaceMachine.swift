@@ -8,7 +8,7 @@
 //     racing"), so that many addresses on a dead path never hold back a living one.
 //  3. The first attempt that is usable wins; all others are cancelled in the same step.
 //  4. The race fails when nothing is left, or at its deadline. The deadline binds everything: it counts from
-//     the beginning of name resolution.
+//     the beginning of name resolution. An answer that came before anybody looked at the clock still wins.
 //
 //                    resolved, with candidates
 //   ┌───────────┐ ──────────────────────────────► ┌─────────┐ connected ┌──────────┐
@@ -121,7 +121,7 @@ public struct RaceMachine: Sendable {
 
     /// Name resolution starts, and with it the clock of the deadline.
     public mutating func begin(at now: MonotonicTime) {
-        guard case .idle = state else { preconditionFailure("a race begins once") }
+        guard case .idle = state else { return }
         state = .resolving
         deadline = now.advanced(by: configuration.timeout)
     }

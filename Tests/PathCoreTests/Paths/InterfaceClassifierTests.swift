@@ -85,7 +85,7 @@ struct InterfaceClassifierTests {
     @Test(
         "follows the hardware type where nothing else is known",
         arguments: [
-            (1, Verdict(.wired, .kernel)), (512, Verdict(.cellular, .name)),
+            (1, Verdict(.wired, .kernel)), (512, Verdict(.other, .kernel)),
             (519, Verdict(.cellular, .kernel)), (768, Verdict(.tunnel, .kernel)),
             (769, Verdict(.tunnel, .kernel)), (772, Verdict(.loopback, .kernel)),
             (776, Verdict(.tunnel, .kernel)), (778, Verdict(.tunnel, .kernel)),
