@@ -1,4 +1,5 @@
 import LinuxNet
+public import Logging
 
 /// Connects over the best of this machine's paths: races interfaces, addresses and protocols, and returns
 /// the first connection that works.
@@ -10,12 +11,17 @@ import LinuxNet
 public struct Connector: Sendable {
     /// Where it learns of paths. Connectors that live at the same time do well to share one.
     public let monitor: PathMonitor
+    private let logger: Logger
 
     /// The process's own, for all who don't bring one.
     public static let shared = Connector()
 
-    public init(monitor: PathMonitor = PathMonitor()) {
+    /// - Parameters:
+    ///   - monitor: where it learns of paths; one of its own unless given.
+    ///   - logger: gets a line at debug level for each connection and each failure; nobody does unless given.
+    public init(monitor: PathMonitor = PathMonitor(), logger: Logger? = nil) {
         self.monitor = monitor
+        self.logger = logger ?? Logger(label: "multipath") { _ in SwiftLogNoOpLogHandler() }
     }
 
     /// Connects to a host by name or address.
@@ -46,7 +52,9 @@ public struct Connector: Sendable {
         let runner = RaceRunner(host: host, port: port, configuration: configuration, snapshot: snapshot)
         let result = await runner.run()
         guard let winner = result.winner, let socket = winner.attempt.take() else {
-            throw error(host, port, configuration, snapshot, result)
+            let failure = error(host, port, configuration, snapshot, result)
+            logger.debug("not connected", metadata: ["error": "\(failure)"])
+            throw failure
         }
         let descriptor = socket.descriptor.number
         let report = EstablishmentReport(
@@ -56,6 +64,12 @@ public struct Connector: Sendable {
             resolution: result.resolution, addresses: result.addresses, duration: result.duration,
             handshakeRTT: TransportSample.read(descriptor)?.subflows.first?.smoothedRTT,
             attempts: result.attempts)
+        logger.debug(
+            "connected",
+            metadata: [
+                "host": "\(host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
+                "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
+            ])
         do throws(SystemError) {
             let meter = try ConnectionMeter(
                 descriptor, transport: winner.transport, interface: winner.candidate.interfaceName,

@@ -66,10 +66,12 @@ public struct HostPort: Sendable, Hashable, CustomStringConvertible {
     {
         guard !portText.isEmpty, portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw Malformed(
-                description: "'\(portText)' in '\(text)' is no port; write a number from \(orZero ? 0 : 1) to 65535")
+                description:
+                    "'\(portText)' in '\(text)' is no port; write a number from \(orZero ? 0 : 1) to 65535")
         }
         guard let port = UInt16(portText), port != 0 || orZero else {
-            throw Malformed(description: "port \(portText) is out of range; ports go from \(orZero ? 0 : 1) to 65535")
+            throw Malformed(
+                description: "port \(portText) is out of range; ports go from \(orZero ? 0 : 1) to 65535")
         }
         return port
     }
