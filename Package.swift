@@ -52,7 +52,8 @@ let package = Package(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
         // Shared by the test targets only.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+        .target(
+            name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "PathCoreTests", dependencies: ["PathCore"], swiftSettings: strict),
         .testTarget(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"],

@@ -1,7 +1,6 @@
 import CLinux
 import Glibc
 import PathCore
-import Synchronization
 import Testing
 
 @testable import LinuxNet
@@ -90,7 +89,7 @@ struct EventThreadTests {
 
     @Test("runs what is submitted in order")
     func order() async {
-        let order = Mutex<[Int]>([])
+        let order = Locked<[Int]>([])
         for number in 0..<100 { EventThread.shared.submit { order.withLock { $0.append(number) } } }
         let all = await onThread { (continuation: CheckedContinuation<Bool, Never>) in
             continuation.resume(returning: true)

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// Runs programs, with deadlines, and keeps all they say.
 public struct Program: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import LinuxNet
 
 /// A program that runs, in a process group of its own, which ends when this goes.
 ///
@@ -8,7 +8,7 @@ import Synchronization
 public final class Running: Sendable {
     public let identifier: pid_t
     private let name: String
-    private let inputEnd: Mutex<CInt?>
+    private let inputEnd: Locked<CInt?>
     private let output = Collector()
     private let errors = Collector()
     private let status = ExitStatus()
@@ -53,7 +53,7 @@ public final class Running: Sendable {
             throw Program.TimedOut(description: "can't start \(path): \(String(cString: strerror(failure)))")
         }
         identifier = process
-        inputEnd = Mutex(input.write)
+        inputEnd = Locked(input.write)
         output.start(outputEnds.read)
         errors.start(errorEnds.read)
         Thread { [status, process] in
@@ -139,7 +139,7 @@ public final class Running: Sendable {
     }
 
     private final class ExitStatus: Sendable {
-        private let state = Mutex<Int32?>(nil)
+        private let state = Locked<Int32?>(nil)
         var value: Int32? {
             get { state.withLock { $0 } }
             set { state.withLock { $0 = newValue } }
@@ -148,7 +148,7 @@ public final class Running: Sendable {
 
     /// Reads a pipe to its end, on a thread of its own.
     private final class Collector: Sendable {
-        private let state = Mutex((data: Data(), isAtEnd: false, end: CInt(-1)))
+        private let state = Locked((data: Data(), isAtEnd: false, end: CInt(-1)))
 
         var data: Data { state.withLock { $0.data } }
         var isAtEnd: Bool { state.withLock { $0.isAtEnd } }

@@ -44,7 +44,7 @@ package final class EventThread: SerialExecutor {
     private let wake: CInt
     /// The thread's pthread_t; 0 until it runs.
     private let thread = Atomic<pthread_t>(0)
-    private let inbox = Mutex(Inbox())
+    private let inbox = Locked(Inbox())
     // Safe because only the thread touches it: each method that does checks that first.
     private nonisolated(unsafe) var confined = Confined()
 

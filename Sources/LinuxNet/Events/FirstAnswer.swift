@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// Resumes a continuation with the first value given, whether that comes before the wait or after.
 final class FirstAnswer<Value: Sendable>: Sendable {
@@ -10,7 +9,7 @@ final class FirstAnswer<Value: Sendable>: Sendable {
         case done
     }
 
-    private let state = Mutex(State.idle)
+    private let state = Locked(State.idle)
 
     func wait(_ continuation: CheckedContinuation<Value, Never>) {
         let early: Value? = state.withLock { state in

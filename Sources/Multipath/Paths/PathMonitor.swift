@@ -1,5 +1,4 @@
 import LinuxNet
-import Synchronization
 
 /// A live view of this machine's paths to the Internet.
 ///
@@ -66,7 +65,7 @@ public final class PathMonitor: Sendable {
     final class Lifetime: Sendable {
         let channel = PathChannel()
         private let configuration: Configuration
-        private let state = Mutex(State())
+        private let state = Locked(State())
 
         private struct State {
             var watcher: PathWatcher?

@@ -1,4 +1,4 @@
-import Synchronization
+import LinuxNet
 
 /// The stream of a monitor's snapshots: the current one first, then each change. Every iterator is a
 /// consumer of its own; a slow one skips to the newest snapshot, whose `changes` tell all that it missed.
@@ -47,7 +47,7 @@ public struct PathUpdates: AsyncSequence, Sendable {
 final class PathChannel: Sendable {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
-    let state = Mutex(Machine())
+    let state = Locked(Machine())
 
     func publish(_ snapshot: PathSnapshot) {
         resume(state.withLock { $0.publish(snapshot) })

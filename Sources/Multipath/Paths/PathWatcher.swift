@@ -1,5 +1,4 @@
 import LinuxNet
-import Synchronization
 
 /// Runs the snapshot reducer on the event thread: netlink in, snapshots out.
 actor PathWatcher {
@@ -13,7 +12,7 @@ actor PathWatcher {
     private var retry: EventThread.Token?
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
-    private nonisolated let shared = Mutex(PathMonitor.Counters())
+    private nonisolated let shared = Locked(PathMonitor.Counters())
 
     init(overrides: InterfaceOverrides, channel: PathChannel) {
         reducer = SnapshotReducer(overrides: overrides)

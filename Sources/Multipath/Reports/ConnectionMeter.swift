@@ -1,5 +1,4 @@
 import LinuxNet
-import Synchronization
 
 /// Counts a connection's bytes by path.
 ///
@@ -16,7 +15,7 @@ public final class ConnectionMeter: Sendable {
     /// Who is at the other end.
     public let remote: IPEndpoint?
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let started: MonotonicTime
     private let monitor: PathMonitor
     /// The interface the first subflow is bound to.
@@ -27,7 +26,7 @@ public final class ConnectionMeter: Sendable {
     ) throws(SystemError) {
         started = .now
         remote = SocketOption.remoteEndpoint(of: descriptor)
-        state = Mutex(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
+        state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
         firstInterface = interface
         self.monitor = monitor
         sample()

@@ -96,10 +96,10 @@ struct HostPortTests {
     @Test(
         "for listening has its own limits",
         arguments: [
-            ("", "'' in '' is no port; write a number from 1 to 65535"),
-            (":", "'' in ':' is no port; write a number from 1 to 65535"),
-            ("localhost", "'localhost' in 'localhost' is no port; write a number from 1 to 65535"),
-            ("65536", "port 65536 is out of range; ports go from 1 to 65535"),
+            ("", "'' in '' is no port; write a number from 0 to 65535"),
+            (":", "'' in ':' is no port; write a number from 0 to 65535"),
+            ("localhost", "'localhost' in 'localhost' is no port; write a number from 0 to 65535"),
+            ("65536", "port 65536 is out of range; ports go from 0 to 65535"),
         ])
     func explainsForListening(text: String, problem: String) {
         #expect(outcome(text, forListening: true) == .failure(problem))
