@@ -54,7 +54,8 @@ let package = Package(
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
-        .testTarget(name: "PathCoreTests", dependencies: ["PathCore"], swiftSettings: strict),
+        .testTarget(
+            name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"],
             resources: [.copy("Fixtures")], swiftSettings: strict),

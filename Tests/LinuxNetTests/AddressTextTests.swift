@@ -1,5 +1,6 @@
 import Glibc
 import PathCore
+import TestSupport
 import Testing
 
 @testable import LinuxNet

@@ -1,4 +1,5 @@
 import PathCore
+import TestSupport
 
 /// A kernel's tables, changed as the kernel changes them, and announced as it announces them: with nothing
 /// said about the IPv4 routes that go with a link or with a last address (measured on Linux 6.18).

@@ -1,4 +1,5 @@
 import PathCore
+import TestSupport
 import Testing
 
 @Suite("In any world")

@@ -1,11 +1,11 @@
 /// A seeded generator (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014): the
 /// same seed gives the same worlds on every machine, so a failure can be run again from its message.
-struct SplitMix64: RandomNumberGenerator {
+public struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    public init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -14,5 +14,5 @@ struct SplitMix64: RandomNumberGenerator {
     }
 
     /// True once in so many times.
-    mutating func oneIn(_ times: UInt64) -> Bool { next() % times == 0 }
+    public mutating func oneIn(_ times: UInt64) -> Bool { next() % times == 0 }
 }
