@@ -25,7 +25,13 @@ if ! command -v apt-get > /dev/null; then
     exit 1
 fi
 asRoot=()
-if [ "$(id -u)" != 0 ]; then asRoot=(sudo); fi
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo > /dev/null; then
+        echo "setup: there is no sudo; run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    asRoot=(sudo)
+fi
 echo "setup: installing ${missing[*]}" >&2
 # A server installed for a test must not start: the tests run their own, as they want it.
 policy=/usr/sbin/policy-rc.d

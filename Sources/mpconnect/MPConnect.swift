@@ -7,15 +7,16 @@ struct MPConnect: AsyncParsableCommand {
         commandName: "mpconnect",
         abstract: "Connect standard input and output to HOST:PORT, over the best of this machine's paths.",
         discussion: """
-            Races all allowed paths, with MPTCP where the peer speaks it. Bytes pass unchanged; the end of
-            standard input closes one direction, and the other goes on to its own end. Events, reports and
+            Races all allowed paths, with MPTCP where the peer speaks it. Bytes pass unchanged; the end of \
+            standard input closes one direction, and the other goes on to its own end. Events, reports and \
             errors go to standard error.
 
             EXAMPLES
               printf 'GET / HTTP/1.0\\r\\n\\r\\n' | mpconnect --report example.org:80
               ssh -o ProxyCommand='mpconnect %h:%p' host.example
-              mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443' < request > answer
-              mpconnect --listen :7000 > file        and elsewhere: mpconnect HOST:7000 < file
+              mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443'
+              mpconnect --listen :7000 > file
+              mpconnect HOST:7000 < file
 
             EXIT STATUS
               0  done
