@@ -10,7 +10,7 @@ demo:
 
 test:
 	@scripts/setup.sh test
-	swift test --no-parallel
+	swift test --no-parallel --disable-xctest
 
 build:
 	@scripts/setup.sh
