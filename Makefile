@@ -19,8 +19,8 @@ build:
 # Each sanitizer needs its own build of everything.
 sanitize:
 	@scripts/setup.sh test
-	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" swift test --sanitize=thread --scratch-path .build-tsan
-	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" swift test --sanitize=address --scratch-path .build-asan
+	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" swift test --no-parallel --disable-xctest --sanitize=thread --scratch-path .build-tsan
+	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" swift test --no-parallel --disable-xctest --sanitize=address --scratch-path .build-asan
 
 format:
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests
