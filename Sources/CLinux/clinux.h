@@ -4,6 +4,7 @@
 #pragma once
 
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>

@@ -224,4 +224,55 @@ struct TwoPathTests {
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.outputText == "")
     }
+
+    /// The names of the paths and, for each interface that is none, the reason.
+    private func summary(_ path: [String: Any]) -> String {
+        let names = (path["interfaces"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
+        let excluded = (path["excluded"] as? [[String: Any]] ?? []).map {
+            "\($0["name"] as? String ?? ""): \($0["reason"] as? String ?? "")"
+        }
+        return names.joined(separator: " > ") + " | " + excluded.joined(separator: ", ")
+    }
+
+    @Test("mppaths finds a path whose default route stands in another table, by the kernel's own answer")
+    func otherTable() async throws {
+        let result = try await TwoPaths.run(
+            """
+            ip link add eth5 type veth peer name e5 netns server
+            ip addr add 203.0.113.130/25 dev eth5; ip link set eth5 up; server ip link set e5 up
+            ip route add default via 203.0.113.129 dev eth5 table 77
+            "$bin/mppaths" list --json
+            ip rule add lookup 77
+            MULTIPATH_INTERFACES="$MULTIPATH_INTERFACES eth5=wired" "$bin/mppaths" list --json
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            try Commands.objects(result.outputText).map(summary) == [
+                "wlan0 > wwan0 | lo: loopback, eth5: no default route",
+                "eth5 > wlan0 > wwan0 | lo: loopback",
+            ])
+    }
+
+    @Test("mppaths and mpconnect keep to a tunnel that takes all traffic by rules, as wg-quick makes it")
+    func tunnelByRule() async throws {
+        let result = try await TwoPaths.run(
+            """
+            ip link add wg0 type veth peer name wire netns server
+            ip addr add 203.0.113.200/32 dev wg0; ip link set wg0 up; server ip link set wire up
+            ip route add default dev wg0 table 51820
+            ip rule add not fwmark 51820 lookup 51820
+            ip rule add lookup main suppress_prefixlength 0
+            export MULTIPATH_INTERFACES="$MULTIPATH_INTERFACES wg0=tunnel"
+            "$bin/mppaths" list --json
+            "$bin/mpconnect" --connect-timeout 400ms 203.0.113.1:7 < /dev/null
+            """)
+        #expect(result.status == 1)
+        #expect(
+            try Commands.objects(result.outputText).map(summary) == [
+                "wg0 > wlan0 | lo: loopback, wwan0: behind the tunnel wg0"
+            ], "wlan0 still has its IPv6")
+        let attempts = result.errors.split(separator: "\n").dropFirst()
+        #expect(!attempts.isEmpty)
+        #expect(attempts.allSatisfy { $0.contains("attempt     wg0 ") }, "\(result.errors)")
+    }
 }

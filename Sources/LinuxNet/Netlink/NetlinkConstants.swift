@@ -14,6 +14,10 @@ enum RouteMessageType {
     static let getAddress = UInt16(RTM_GETADDR)
     static let newRoute = UInt16(RTM_NEWROUTE)
     static let deleteRoute = UInt16(RTM_DELROUTE)
+    static let newRule = UInt16(RTM_NEWRULE)
+    static let deleteRule = UInt16(RTM_DELRULE)
+    static let newNexthop = UInt16(RTM_NEWNEXTHOP)
+    static let deleteNexthop = UInt16(RTM_DELNEXTHOP)
     static let getRoute = UInt16(RTM_GETROUTE)
 }
 
@@ -70,8 +74,12 @@ enum MulticastGroup {
     static let ipv4Route = UInt32(RTNLGRP_IPV4_ROUTE.rawValue)
     static let ipv6Address = UInt32(RTNLGRP_IPV6_IFADDR.rawValue)
     static let ipv6Route = UInt32(RTNLGRP_IPV6_ROUTE.rawValue)
+    static let ipv4Rule = UInt32(RTNLGRP_IPV4_RULE.rawValue)
+    static let ipv6Rule = UInt32(RTNLGRP_IPV6_RULE.rawValue)
     static let nexthop = UInt32(RTNLGRP_NEXTHOP.rawValue)
-    static let paths = [link, ipv4Address, ipv4Route, ipv6Address, ipv6Route, nexthop]
+    static let paths = [
+        link, ipv4Address, ipv4Route, ipv4Rule, ipv6Address, ipv6Route, ipv6Rule, nexthop,
+    ]
 }
 
 enum AddressFamily {

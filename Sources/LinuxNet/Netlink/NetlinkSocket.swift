@@ -37,6 +37,19 @@ struct NetlinkSocket: ~Copyable {
         try set(NETLINK_ADD_MEMBERSHIP, to: group, "netlink group membership")
     }
 
+    /// Has the kernel drop datagrams before they are queued (SO_ATTACH_FILTER).
+    func attachFilter(_ program: [sock_filter]) throws(SystemError) {
+        var program = program
+        let count = UInt16(program.count)
+        let status = program.withUnsafeMutableBufferPointer { instructions in
+            var description = sock_fprog(len: count, filter: instructions.baseAddress)
+            return setsockopt(
+                descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &description,
+                socklen_t(MemoryLayout<sock_fprog>.size))
+        }
+        guard status == 0 else { throw SystemError("attach a filter to a netlink socket", errno: errno) }
+    }
+
     func send(_ request: borrowing NetlinkRequest) throws(SystemError) {
         let bytes = request.bytes
         try systemCall("send a netlink request") { mnl_socket_sendto(socket, bytes.baseAddress, bytes.count) }

@@ -18,7 +18,6 @@ package struct RouteDecoder {
         case addressGone(AddressFact)
         /// The hops of a default route of the main table.
         case defaultRoute([DefaultRouteFact])
-        case defaultRouteGone
     }
 
     /// The notifications of a datagram, as events.
@@ -26,18 +25,16 @@ package struct RouteDecoder {
         var events: [KernelEvent] = []
         var malformed = 0
         let whole = try? NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
-            if Self.isNexthop(message.type) {
-                events.append(.defaultRouteChanged)
+            if let isHint = Self.isRouteHint(message, &malformed) {
+                if isHint, events.last != .defaultRouteChanged { events.append(.defaultRouteChanged) }
                 return
             }
-            guard let fact = Self.decode(message, &malformed) else { return }
-            switch fact {
+            switch Self.decode(message, &malformed) {
             case .link(let link): events.append(.link(link))
             case .linkGone(let index): events.append(.linkGone(index))
             case .address(let address): events.append(.address(address))
             case .addressGone(let address): events.append(.addressGone(address))
-            case .defaultRoute, .defaultRouteGone:
-                if events.last != .defaultRouteChanged { events.append(.defaultRouteChanged) }
+            case .defaultRoute, nil: break
             }
         }
         self.malformed += malformed + (whole == true ? 0 : 1)
@@ -49,8 +46,24 @@ package struct RouteDecoder {
         Self.decode(message, &malformed)
     }
 
-    private static func isNexthop(_ type: UInt16) -> Bool {
-        type == UInt16(RTM_NEWNEXTHOP) || type == UInt16(RTM_DELNEXTHOP)
+    /// Whether a message about routing may concern traffic to the Internet; nil for any other message.
+    ///
+    /// Routes of length 1 belong to it, in every table: VPNs cover the default route with two of them.
+    private static func isRouteHint(_ message: NetlinkMessage, _ malformed: inout Int) -> Bool? {
+        switch message.type {
+        case RouteMessageType.newNexthop, RouteMessageType.deleteNexthop, RouteMessageType.newRule,
+            RouteMessageType.deleteRule:
+            return true
+        case RouteMessageType.newRoute, RouteMessageType.deleteRoute:
+            guard let length = message.payload.number(UInt8.self, at: 1),
+                message.payload.count >= MemoryLayout<rtmsg>.size
+            else {
+                malformed += 1
+                return false
+            }
+            return length <= 1
+        default: return nil
+        }
     }
 
     private static func decode(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
@@ -59,7 +72,7 @@ package struct RouteDecoder {
             link(message, &malformed)
         case RouteMessageType.newAddress, RouteMessageType.deleteAddress:
             address(message, &malformed)
-        case RouteMessageType.newRoute, RouteMessageType.deleteRoute:
+        case RouteMessageType.newRoute:
             defaultRoute(message, &malformed)
         default: nil
         }
@@ -157,7 +170,6 @@ package struct RouteDecoder {
             family: family == AddressFamily.ipv4 ? .ipv4 : .ipv6, table: UInt32(shortTable))
         if !route.read(NetlinkAttributes(payload, after: MemoryLayout<rtmsg>.size)) { malformed += 1 }
         guard route.table == RouteTable.main else { return nil }
-        if message.type == RouteMessageType.deleteRoute { return .defaultRouteGone }
         // "unreachable default" and its like lead nowhere; cached copies (RTM_F_CLONED) are no routes.
         guard type == RouteType.unicast, flags & (RouteFlags.dead | 0x200) == 0 else {
             return .defaultRoute([])

@@ -17,10 +17,33 @@ package final class RouteNotifications {
     package init() throws(SystemError) {
         socket = try NetlinkSocket(nonBlocking: true)
         buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
+        // Before the first group is joined, so that nothing slips in.
+        try socket.attachFilter(Self.filter)
         for group in MulticastGroup.paths { try socket.join(group) }
     }
 
     deinit { buffer.deallocate() }
+
+    /// Keeps routes that are not about the Internet from waking this process: a router changes hundreds of
+    /// thousands of them. Passes all other messages, and routes whose destination has at most one bit.
+    ///
+    /// Classic BPF reads numbers in network order; the message's type is in this machine's.
+    private static let filter: [sock_filter] = {
+        let load16 = UInt16(BPF_LD | BPF_H | BPF_ABS)
+        let load8 = UInt16(BPF_LD | BPF_B | BPF_ABS)
+        let ifEqual = UInt16(BPF_JMP | BPF_JEQ | BPF_K)
+        let ifGreater = UInt16(BPF_JMP | BPF_JGT | BPF_K)
+        let end = UInt16(BPF_RET | BPF_K)
+        return [
+            sock_filter(code: load16, jt: 0, jf: 0, k: 4),  // nlmsghdr.nlmsg_type
+            sock_filter(code: ifEqual, jt: 1, jf: 0, k: UInt32(RouteMessageType.newRoute.bigEndian)),
+            sock_filter(code: ifEqual, jt: 0, jf: 2, k: UInt32(RouteMessageType.deleteRoute.bigEndian)),
+            sock_filter(code: load8, jt: 0, jf: 0, k: 17),  // rtmsg.rtm_dst_len
+            sock_filter(code: ifGreater, jt: 1, jf: 0, k: 1),
+            sock_filter(code: end, jt: 0, jf: 0, k: .max),
+            sock_filter(code: end, jt: 0, jf: 0, k: 0),
+        ]
+    }()
 
     /// For waiting until it is readable.
     package var descriptor: CInt { socket.descriptor }

@@ -99,6 +99,31 @@ package final class RouteTables {
         return answer ?? .unreachable("no answer")
     }
 
+    /// Asks where packets to the Internet would go: by themselves, and out of each of these interfaces.
+    package func internetReach(through interfaces: [InterfaceIndex]) throws(SystemError) -> InternetReach {
+        var reach = InternetReach()
+        for (family, probes) in Self.probes {
+            for probe in probes {
+                if case .via(let index, _) = try route(to: probe, through: nil), reach.chosen[family] == nil {
+                    reach.chosen[family] = index
+                }
+                for interface in interfaces {
+                    if case .via(interface, _) = try route(to: probe, through: interface) {
+                        reach.interfaces[family, default: []].insert(interface)
+                    }
+                }
+            }
+        }
+        return reach
+    }
+
+    /// Addresses anywhere on the Internet, to ask the routing tables about; nothing is sent to them. VPNs that
+    /// leave the default route alone cover each half of the IPv4 space by a route of its own.
+    private static let probes: [(IPAddress.Family, [IPAddress])] = [
+        (.ipv4, [IPAddress(ipv4: 0x0800_0001), IPAddress(ipv4: 0xC800_0001)]),
+        (.ipv6, [IPAddress(ipv6: 0x2600_0000_0000_0000, 1)]),
+    ]
+
     private static func answer(in message: NetlinkMessage) -> RouteAnswer {
         if message.type == RouteMessageType.error {
             let error = NetlinkAnswer.error(in: message)

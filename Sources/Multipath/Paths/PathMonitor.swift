@@ -17,6 +17,9 @@ public final class PathMonitor: Sendable {
         public var overrides: [String: InterfaceOverride] = [:]
         /// Whether the environment's `MULTIPATH_INTERFACES` is read too. Overrides given here win.
         public var readsEnvironment = true
+        /// How long changes are gathered. The loss of the preferred path, and the first path after none, are
+        /// told at once whatever is set here.
+        public var coalescing = Coalescer.Configuration()
 
         public init() {}
     }
@@ -84,7 +87,8 @@ public final class PathMonitor: Sendable {
             let watcher: PathWatcher? = state.withLock { state in
                 guard state.watcher == nil, state.failure == nil else { return nil }
                 do throws(PathMonitorError) {
-                    state.watcher = PathWatcher(overrides: try overrides(), channel: channel)
+                    state.watcher = PathWatcher(
+                        overrides: try overrides(), coalescing: configuration.coalescing, channel: channel)
                 } catch {
                     state.failure = error
                 }

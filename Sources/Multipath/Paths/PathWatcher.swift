@@ -10,11 +10,16 @@ actor PathWatcher {
     private var tables: RouteTables?
     private var registration: EventThread.Token?
     private var retry: EventThread.Token?
+    private var coalescer: Coalescer
+    private var delivery: EventThread.Token?
+    /// Tables that are out of date, and are read before the next snapshot.
+    private var stale: KernelTables = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
     private nonisolated let shared = Locked(PathMonitor.Counters())
 
-    init(overrides: InterfaceOverrides, channel: PathChannel) {
+    init(overrides: InterfaceOverrides, coalescing: Coalescer.Configuration, channel: PathChannel) {
+        coalescer = Coalescer(configuration: coalescing)
         reducer = SnapshotReducer(overrides: overrides)
         self.channel = channel
     }
@@ -56,34 +61,82 @@ actor PathWatcher {
 
     private func close() {
         if let registration { EventThread.shared.remove(registration) }
-        if let retry { EventThread.shared.cancelTimer(retry) }
-        (registration, retry, notifications, tables) = (nil, nil, nil, nil)
+        for timer in [retry, delivery] {
+            if let timer { EventThread.shared.cancelTimer(timer) }
+        }
+        (registration, retry, delivery, notifications, tables) = (nil, nil, nil, nil, nil)
         channel.end()
     }
 
     private func takeNotifications() {
-        var stale: KernelTables = []
+        let events: [KernelEvent]
         do {
-            for event in try notifications?.drain() ?? [] { stale.formUnion(reducer.apply(event)) }
+            events = try notifications?.drain() ?? []
         } catch {
             // The socket itself is unwell: treat what it held as lost.
-            stale = .all
+            events = [.lost]
         }
+        guard !events.isEmpty else { return }
+        for event in events { stale.formUnion(reducer.apply(event)) }
         if stale == .all, lastResync.duration(to: .now) < Self.resyncInterval {
             // Losses in a row come from a storm; the tables are read once it leaves room.
             readLater(after: Self.resyncInterval)
             return
         }
-        readAndPublish(stale)
+        // Who has a path wants to know at once that it is gone, and who has none that there is one. All else
+        // can wait for its burst to end; what concerns no path of ours is not even looked up before.
+        let concerned = stale == .all || events.contains { concernsPaths($0) }
+        var isUrgent = false
+        if concerned {
+            guard refresh() else { return }
+            let snapshot = reducer.snapshot()
+            isUrgent =
+                published.map { old in
+                    old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
+                } ?? true
+        }
+        if coalescer.changed(isUrgent: isUrgent, at: .now) { deliver() }
+        setDeliveryTimer()
     }
 
-    private func readAndPublish(_ stale: KernelTables) {
+    private func concernsPaths(_ event: KernelEvent) -> Bool {
+        switch event {
+        case .defaultRouteChanged, .lost: true
+        case .link(let link): published?.path(link.index) != nil
+        case .linkGone(let index): published?.path(index) != nil
+        case .address(let fact), .addressGone(let fact): published?.path(fact.interface) != nil
+        }
+    }
+
+    private func setDeliveryTimer() {
+        if let delivery { EventThread.shared.cancelTimer(delivery) }
+        delivery = coalescer.nextDeadline.map { deadline in
+            EventThread.shared.schedule(at: deadline) { [unowned self] in
+                self.assumeIsolated { watcher in
+                    watcher.delivery = nil
+                    if watcher.coalescer.timeReached(.now) { watcher.deliver() }
+                    watcher.setDeliveryTimer()
+                }
+            }
+        }
+    }
+
+    private func deliver() {
+        if refresh() { publish() }
+    }
+
+    /// Reads what is out of date.
+    /// - Returns: whether that went well; if not, it is tried again later.
+    private func refresh() -> Bool {
         do {
             try read(stale)
-            publish()
+            stale = []
+            return true
         } catch {
             shared.withLock { $0.failures += 1 }
+            stale = .all
             readLater(after: Self.retryInterval)
+            return false
         }
     }
 
@@ -92,7 +145,8 @@ actor PathWatcher {
         retry = EventThread.shared.schedule(at: MonotonicTime.now.advanced(by: delay)) { [unowned self] in
             self.assumeIsolated { watcher in
                 watcher.retry = nil
-                watcher.readAndPublish(.all)
+                watcher.stale = .all
+                watcher.deliver()
             }
         }
     }
@@ -105,7 +159,9 @@ actor PathWatcher {
         if stale == .all { lastResync = .now }
         if stale.contains(.links) { reducer.replaceLinks(try tables.links()) }
         if stale.contains(.addresses) { reducer.replaceAddresses(try tables.addresses()) }
-        if stale.contains(.routes) { reducer.replaceRoutes(try tables.defaultRoutes()) }
+        guard stale.contains(.routes) else { return }
+        let routes = try tables.defaultRoutes()
+        reducer.replaceRoutes(routes, reach: try tables.internetReach(through: reducer.interfacesWorthAsking))
     }
 
     private func publish() {

@@ -45,6 +45,11 @@ public struct PathSnapshot: Sendable, Hashable {
         interfaces.first { $0.index == index } ?? excluded.first { $0.interface.index == index }?.interface
     }
 
+    /// A path by its interface's index.
+    public func path(_ index: InterfaceIndex) -> PathInterface? {
+        interfaces.first { $0.index == index }
+    }
+
     /// An interface by its name, whether it is a path or not.
     public func interface(named name: String) -> PathInterface? {
         interfaces.first { $0.name == name } ?? excluded.first { $0.interface.name == name }?.interface

@@ -8,12 +8,29 @@
 // Call order: `replace…` for the three tables, then `apply` for each event; read again what `apply` returns
 // and hand it to `replace…`; then `snapshot`.
 
+/// Which interfaces lead to the Internet, by the kernel's own answers: rules, tables and VRFs are in them.
+public struct InternetReach: Sendable, Hashable {
+    /// The interface a packet would take by itself.
+    public var chosen: [IPAddress.Family: InterfaceIndex]
+    /// The interfaces a packet would leave by if it were bound to them.
+    public var interfaces: [IPAddress.Family: Set<InterfaceIndex>]
+
+    public init(
+        chosen: [IPAddress.Family: InterfaceIndex] = [:],
+        interfaces: [IPAddress.Family: Set<InterfaceIndex>] = [:]
+    ) {
+        self.chosen = chosen
+        self.interfaces = interfaces
+    }
+}
+
 /// Builds path snapshots from links, addresses and default routes.
 public struct SnapshotReducer: Sendable {
     private var links: [InterfaceIndex: LinkFact] = [:]
     /// By address and prefix length: IPv4 lets one address stand with several, and each goes by itself.
     private var addresses: [InterfaceIndex: [InterfaceAddress: AddressFact]] = [:]
     private var routes: [DefaultRouteFact] = []
+    private var reach: InternetReach?
     private var overrides: InterfaceOverrides
 
     public init(overrides: InterfaceOverrides = InterfaceOverrides()) {
@@ -29,8 +46,19 @@ public struct SnapshotReducer: Sendable {
         for fact in facts { store(fact) }
     }
 
-    public mutating func replaceRoutes(_ facts: [DefaultRouteFact]) {
+    /// - Parameter reach: what the kernel answers for the Internet. Where nobody can ask it (a trace that is
+    ///   replayed, a test), the main table's default routes stand in for it.
+    public mutating func replaceRoutes(_ facts: [DefaultRouteFact], reach: InternetReach? = nil) {
         routes = facts
+        self.reach = reach
+    }
+
+    /// The interfaces for which it makes sense to ask the kernel whether they lead to the Internet.
+    public var interfacesWorthAsking: [InterfaceIndex] {
+        links.values.filter { link in
+            isWorking(link) && !link.flags.contains(.loopback)
+                && (addresses[link.index] ?? [:]).values.contains { $0.isUsable && !$0.address.isLinkLocal }
+        }.map(\.index).sorted()
     }
 
     /// Takes one notification in.
@@ -46,8 +74,10 @@ public struct SnapshotReducer: Sendable {
             addresses[index] = nil
             return .routes
         case .address(let fact):
+            // An interface without a usable address is not asked about; now it may have one.
+            let wasUsable = addresses[fact.interface]?[fact.assigned]?.isUsable ?? false
             store(fact)
-            return []
+            return fact.isUsable && !wasUsable ? .routes : []
         case .addressGone(let fact):
             addresses[fact.interface]?[fact.assigned] = nil
             return .routes
@@ -96,7 +126,7 @@ public struct SnapshotReducer: Sendable {
             if let gateway = route.gateway, !gateways.contains(gateway) { gateways.append(gateway) }
         }
         func supports(_ family: IPAddress.Family) -> Bool {
-            isWorking(link) && mine.contains { $0.family == family }
+            isWorking(link) && leads(link, family)
                 && facts.contains { $0.address.family == family && $0.isUsable }
                 && (tunnels[family].map { $0.index == link.index } ?? true)
         }
@@ -117,9 +147,8 @@ public struct SnapshotReducer: Sendable {
         if !link.flags.contains(.up) { return .down }
         if !link.flags.contains(.lowerUp) { return .noCarrier }
         if interface.supportsIPv4 || interface.supportsIPv6 { return nil }
-        let mine = routes.filter { $0.interface == link.index }
-        if mine.isEmpty { return .noDefaultRoute }
-        let families = IPAddress.Family.allCases.filter { family in mine.contains { $0.family == family } }
+        let families = IPAddress.Family.allCases.filter { leads(link, $0) }
+        if families.isEmpty { return .noDefaultRoute }
         if let tunnel = families.compactMap({ tunnels[$0] }).first(where: { $0.index != link.index }) {
             return .behindTunnel(tunnel.name)
         }
@@ -133,12 +162,20 @@ public struct SnapshotReducer: Sendable {
     /// Admin up and a carrier: without one the kernel keeps the route and loses the packets.
     private func isWorking(_ link: LinkFact) -> Bool { link.flags.isSuperset(of: [.up, .lowerUp]) }
 
-    /// The tunnel that the kernel prefers for a family's default traffic, if it is one.
+    /// Whether the kernel would send a family's Internet traffic out of a link, if it were bound to it.
+    private func leads(_ link: LinkFact, _ family: IPAddress.Family) -> Bool {
+        reach.map { $0.interfaces[family]?.contains(link.index) == true }
+            ?? routes.contains { $0.interface == link.index && $0.family == family }
+    }
+
+    /// The tunnel that the kernel prefers for a family's Internet traffic, if it is one.
     private func outermostTunnel(_ family: IPAddress.Family) -> LinkFact? {
-        let best = routes.filter { route in
-            route.family == family && links[route.interface].map(isWorking) ?? false
-        }.min { $0.metric < $1.metric }
-        guard let best, let link = links[best.interface], type(of: link).value == .tunnel else { return nil }
+        let preferred =
+            reach.map { $0.chosen[family] }
+            ?? routes.filter { $0.family == family && links[$0.interface].map(isWorking) ?? false }
+            .min { $0.metric < $1.metric }?.interface
+        guard let preferred, let link = links[preferred], isWorking(link), type(of: link).value == .tunnel
+        else { return nil }
         return link
     }
 }

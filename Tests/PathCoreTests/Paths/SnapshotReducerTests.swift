@@ -122,7 +122,7 @@ struct SnapshotReducerTests {
         var reducer = SnapshotReducer([.wired()], [.on(2, "2001:db8::2/64", .tentative)], [.ipv6(2)])
         #expect(
             reducer.snapshot().lines == ["(2 eth0 wired [2001:db8::2/64] metric 0): no usable address"])
-        #expect(reducer.apply(.address(.on(2, "2001:db8::2/64"))) == [])
+        #expect(reducer.apply(.address(.on(2, "2001:db8::2/64"))) == .routes)
         #expect(reducer.snapshot().lines == ["2 eth0 wired IPv6 [2001:db8::2/64] metric 0"])
         #expect(reducer.apply(.address(.on(2, "2001:db8::2/64", .duplicate))) == [])
         #expect(reducer.snapshot().lines == ["(2 eth0 wired [] metric 0): no usable address"])
