@@ -25,6 +25,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        // For the commands only: what has to happen before the Swift runtime starts.
+        .target(name: "CCommandStartup"),
         .target(name: "PathCore", swiftSettings: strict),
         .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
         .target(
@@ -42,7 +44,7 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Multipath", "LinuxNet", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Multipath", "LinuxNet", "CCommandStartup", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .executableTarget(

@@ -36,14 +36,17 @@ echo "setup: installing ${missing[*]}" >&2
 # A server installed for a test must not start: the tests run their own, as they want it.
 policy=/usr/sbin/policy-rc.d
 made=
+# Left behind it would keep every later service from starting.
+clean_up() { if [ -n "$made" ]; then "${asRoot[@]}" rm -f $policy; fi; }
+trap clean_up EXIT
+trap 'exit 130' INT TERM
 if [ ! -e $policy ]; then
+    made=1
     printf '#!/bin/sh\nexit 101\n' | "${asRoot[@]}" tee $policy > /dev/null
     "${asRoot[@]}" chmod +x $policy
-    made=1
 fi
 status=0
 "${asRoot[@]}" apt-get update -qq &&
     "${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null || status=$?
-if [ -n "$made" ]; then "${asRoot[@]}" rm -f $policy; fi
 exit $status

@@ -71,6 +71,11 @@ struct mp_mptcp_subflow_info {
 };
 _Static_assert(sizeof(struct mp_mptcp_subflow_info) == 264, "linux/mptcp.h");
 
+// Precedes the array of MPTCP_TCPINFO and MPTCP_SUBFLOW_ADDRS.
+struct mp_mptcp_subflow_data {
+    uint32_t size_subflow_data, num_subflows, size_kernel, size_user;
+};
+
 struct mp_mptcp_full_info {
     uint32_t size_tcpinfo_kernel, size_tcpinfo_user;
     uint32_t size_sfinfo_kernel, size_sfinfo_user;
@@ -85,6 +90,8 @@ enum {
     MP_IPPROTO_MPTCP = 262,
     MP_SOL_MPTCP = 284,
     MP_MPTCP_INFO = 1,
+    MP_MPTCP_TCPINFO = 2,
+    MP_MPTCP_SUBFLOW_ADDRS = 3,
     MP_MPTCP_FULL_INFO = 4,
     MP_SO_BINDTOIFINDEX = 62,
     MP_MPTCP_INFO_FLAG_FALLBACK = 1,
@@ -94,7 +101,14 @@ enum {
 
 static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count, int64_t nanoseconds) {
     struct timespec timeout = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-    return epoll_pwait2(epoll, events, count, nanoseconds < 0 ? 0 : &timeout, 0);
+    int result = epoll_pwait2(epoll, events, count, nanoseconds < 0 ? 0 : &timeout, 0);
+    // Before Linux 5.11, and in sandboxes that do not know the call: milliseconds, rounded up.
+    if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
+        int64_t milliseconds = (nanoseconds + 999999) / 1000000;
+        if (milliseconds > INT32_MAX) milliseconds = INT32_MAX;
+        result = epoll_wait(epoll, events, count, nanoseconds < 0 ? -1 : (int)milliseconds);
+    }
+    return result;
 }
 
 // The sigaction union members are not reachable from Swift.

@@ -1,4 +1,5 @@
 public import ArgumentParser
+import CCommandStartup
 import LinuxNet
 
 /// How a command of this project ends.
@@ -23,10 +24,10 @@ extension AsyncParsableCommand {
     /// Parses the arguments, runs the command, and ends the process with this project's statuses. Errors of
     /// usage take one line and point to `--help`.
     public static func runAsProcess() async -> Never {
-        let closed = StandardStream.prepare()
+        StandardStream.ignoreBrokenPipes()
         do {
             var command = try parseAsRoot()
-            if closed.contains(.output) { throw MessageError("standard output is closed") }
+            if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -46,8 +47,12 @@ extension AsyncParsableCommand {
                 CommandExit.done.leave()
             }
             let message = message(for: error).split(separator: "\n").joined(separator: " ")
+            guard status == .validationFailure else {
+                Diagnostics.write("\(rootName): \(message)")
+                CommandExit.failed.leave()
+            }
             Diagnostics.write("\(rootName): \(message) (see \(rootName) --help)")
-            (status == .validationFailure ? CommandExit.usage : .failed).leave()
+            CommandExit.usage.leave()
         }
     }
 

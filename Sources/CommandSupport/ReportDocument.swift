@@ -77,7 +77,14 @@ public struct ConnectionOutcome: Sendable {
         self.status = status
     }
 
-    /// One that did not.
+    /// One that was never asked for: nobody can listen, say, or a signal came first.
+    public init(error: String?, status: Int32) {
+        attempts = []
+        self.error = error
+        self.status = status
+    }
+
+    /// One that did not come about.
     public init(failure: ConnectionError, status: Int32) {
         attempts = failure.attempts
         omissions = failure.omissions

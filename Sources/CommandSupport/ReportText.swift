@@ -45,7 +45,8 @@ public enum ReportText {
         case nil: "mptcp"
         case .peer: "tcp (fallback: peer, whose answer had no MPTCP)"
         case .kernel: "tcp (fallback: kernel, which has no MPTCP here)"
-        case .middlebox: "tcp (fallback: middlebox, which drops SYNs with MPTCP)"
+        case .middlebox: "tcp (fallback: middlebox, which seems to drop SYNs with MPTCP)"
+        case .blackholeMemory: "tcp (fallback: blackhole_memory, the kernel's, of dropped SYNs with MPTCP)"
         case .disabled: "tcp (fallback: disabled, as asked)"
         }
     }

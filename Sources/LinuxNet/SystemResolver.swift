@@ -11,7 +11,7 @@ package enum SystemResolver {
     package static func addresses(of host: String) async throws(RaceMachine.ResolutionFailure) -> [IPAddress]
     {
         if let literal = IPAddress(host) { return [literal] }
-        guard let answer = await BlockingCall.run({ lookUp(host) }) else {
+        guard let answer = await BlockingCalls.resolver.run({ lookUp(host) }) else {
             throw RaceMachine.ResolutionFailure(reason: "cancelled")
         }
         return try answer.get()

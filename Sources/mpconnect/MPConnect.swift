@@ -86,6 +86,8 @@ struct MPConnect: AsyncParsableCommand {
         if listen {
             try await Session(console: console).listen(on: destination)
         } else {
+            let configuration = configuration
+            await warn(of: configuration, console)
             try await Session(console: console).connect(to: destination, configuration)
         }
     }
@@ -110,6 +112,18 @@ struct MPConnect: AsyncParsableCommand {
             }
         }
         return configuration
+    }
+
+    /// A misspelt type would be taken for an interface's name, and prohibit nothing.
+    private func warn(of configuration: ConnectionConfiguration, _ console: Console) async {
+        let names = configuration.prohibitedInterfaces.union(
+            [configuration.preferredInterface].compactMap { $0 })
+        guard !names.isEmpty, let path = try? await Connector.shared.monitor.currentPath() else { return }
+        for name in names.sorted() where path.interface(named: name) == nil {
+            console.event(
+                "warning", ["message": "no interface is named \(name)"],
+                text: "warning: '\(name)' is neither a type nor the name of an interface here", always: true)
+        }
     }
 
     private static func duration(_ text: String) throws -> Duration {

@@ -21,22 +21,58 @@ struct Relay: Sendable {
     /// Large enough that a read's way through its thread does not count.
     private static let bufferSize = 128 * 1024
 
+    private static let input = BlockingCalls(limit: 1)
+    private static let output = BlockingCalls(limit: 1)
+
+    private enum Direction: Sendable {
+        case up(End?)
+        case down(End?)
+    }
+
     func run() async -> End {
         do {
             return try await stream.executeThenClose { inbound, _ in
-                await withTaskGroup(of: End?.self) { group in
-                    group.addTask { await upload(to: stream.channel) }
-                    group.addTask { await download(from: inbound) }
-                    for await failure in group {
-                        guard let failure else { continue }
-                        group.cancelAll()
-                        return failure
+                await withTaskGroup(of: Direction.self) { group in
+                    group.addTask { .up(await uploadUnlessClosed()) }
+                    group.addTask { .down(await download(from: inbound)) }
+                    defer { group.cancelAll() }
+                    var broken: End?
+                    for await direction in group {
+                        switch direction {
+                        case .up(nil): break
+                        // What the peer said before it stopped listening (an early answer) still comes out.
+                        case .up(.broke(let reason)): broken = .broke(reason)
+                        case .up(let failure?): return failure
+                        case .down(nil): if let broken { return broken }
+                        case .down(let failure?): return broken ?? failure
+                        }
                     }
-                    return .done
+                    return broken ?? .done
                 }
             }
         } catch {
             return .broke(Self.words(error))
+        }
+    }
+
+    /// The upload, which ends as well when the channel closes under it: standard input may say nothing for
+    /// hours, and would not notice.
+    private func uploadUnlessClosed() async -> End? {
+        let channel = stream.channel
+        let (closed, continuation) = AsyncStream.makeStream(of: Void.self)
+        channel.closeFuture.whenComplete { _ in continuation.finish() }
+        let isFinishing = Locked(false)
+        return await withTaskGroup(of: End?.self) { group in
+            group.addTask { await upload(to: channel) { isFinishing.withLock { $0 = true } } }
+            group.addTask {
+                for await _ in closed {}
+                // Closed by the upload itself, which says how it went; or given up, where nobody listens.
+                if Task.isCancelled || isFinishing.withLock({ $0 }) { return nil }
+                return .broke("closed by the peer")
+            }
+            defer { group.cancelAll() }
+            if let failure = await group.next() ?? nil { return failure }
+            return isFinishing.withLock { $0 } ? await group.next() ?? nil : nil
         }
     }
 
@@ -45,15 +81,16 @@ struct Relay: Sendable {
     /// Each write is awaited until the kernel has it. The asynchronous channel's own writer does not tell
     /// when that is, and closing the channel drops what it still holds.
     /// - Returns: nil where nothing failed.
-    private func upload(to channel: any Channel) async -> End? {
+    private func upload(to channel: any Channel, finishing: @Sendable () -> Void) async -> End? {
         while true {
-            let read = await BlockingCall.run { Self.readInput() }
+            let read = await Self.input.run { Self.readInput() }
             switch read {
             case nil: return nil
             case .failure(let error): return .streamFailed("\(error)")
             case .success(let buffer):
                 do {
                     guard buffer.readableBytes > 0 else {
+                        finishing()
                         // Half-close: the peer sees the end of our bytes, and its own go on.
                         try await finish(channel) { $0.close(mode: .output) }
                         return nil
@@ -118,7 +155,7 @@ struct Relay: Sendable {
     private func copyToOutput(_ inbound: NIOAsyncChannelInboundStream<ByteBuffer>) async -> End? {
         do {
             for try await buffer in inbound {
-                let failure = await BlockingCall.run { Self.writeOutput(buffer) }
+                let failure = await Self.output.run { Self.writeOutput(buffer) }
                 if let failure = failure ?? nil {
                     return failure.isBrokenPipe ? .outputClosed : .streamFailed("\(failure)")
                 }

@@ -11,19 +11,12 @@ struct Session: Sendable {
     let console: Console
 
     func connect(to destination: HostPort, _ configuration: ConnectionConfiguration) async throws -> Never {
-        let (connection, stream): (MultipathConnection, Stream)
-        do {
-            (connection, stream) = try await endingOnSignal {
-                try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                    .configure { $0 = configuration }
-                    .connect(host: destination.host, port: Int(destination.port), initializer: Self.wrap)
-            }
-        } catch let error as ConnectionError {
-            let exit = Self.exit(for: error)
-            console.conclude(
-                destination.host, destination.port, ConnectionOutcome(failure: error, status: exit.status))
-            exit.leave()
+        let ended = await interruptible {
+            try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .configure { $0 = configuration }
+                .connect(host: destination.host, port: Int(destination.port), initializer: Self.wrap)
         }
+        let (connection, stream) = try value(of: ended, destination)
         if let report = connection.establishment {
             console.event(
                 "established",
@@ -36,30 +29,60 @@ struct Session: Sendable {
     }
 
     func listen(on destination: HostPort) async throws -> Never {
-        let endpoint = try await localEndpoint(destination)
-        let listener: MultipathListener<Stream>
-        do {
-            listener = try await MultipathListener(on: endpoint, initializer: Self.wrap)
-        } catch let error as ListenError {
-            throw MessageError(error.description)
+        let ended = await interruptible {
+            try await MultipathListener(on: try await localEndpoint(destination), initializer: Self.wrap)
         }
+        let listener = try value(of: ended, destination)
         console.event(
             "listening", ["local": "\(listener.endpoint)"], text: "listening on \(listener.endpoint)",
             always: true)
-        let accepted = try await endingOnSignal {
-            try await listener.executeThenClose { connections in
-                for try await accepted in connections { return accepted }
-                throw MessageError("the listener closed before a connection came")
+        try await listener.executeThenClose { connections in
+            let (firsts, continuation) = AsyncStream.makeStream(of: Listener.Accepted.self)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // The listener stays open as long as its one connection: Linux answers another path's join
+                // only while somebody listens on the port.
+                group.addTask {
+                    var isServing = false
+                    for try await accepted in connections {
+                        if isServing {
+                            await refuse(accepted)
+                        } else {
+                            isServing = true
+                            continuation.yield(accepted)
+                        }
+                    }
+                    continuation.finish()
+                }
+                let ended = await interruptible {
+                    for await accepted in firsts { return accepted }
+                    throw MessageError("the listener closed before a connection came")
+                }
+                await serve(try value(of: ended, destination))
             }
         }
+        CommandExit.done.leave()
+    }
+
+    private typealias Listener = MultipathListener<Stream>
+
+    private func serve(_ accepted: Listener.Accepted) async -> Never {
         let connection = accepted.connection
-        let transport = ReportText.words(connection.transport)
-        let peer = connection.remote?.description ?? "unknown"
+        let remote = connection.remote
+        let peer = remote?.description ?? "unknown"
         console.event(
             "accepted",
             ["remote": peer, "transport": connection.transport.isMPTCP ? "mptcp" : "tcp"],
-            text: "accepted \(peer) by \(transport)", always: true)
-        await relay(destination, connection, accepted.output)
+            text: "accepted \(peer) by \(ReportText.words(connection.transport))", always: true)
+        await relay(
+            HostPort(host: remote.map { "\($0.address)" } ?? "", port: remote?.port ?? 0), connection,
+            accepted.output)
+    }
+
+    /// Closes a connection that came while another is served.
+    private func refuse(_ accepted: Listener.Accepted) async {
+        let peer = accepted.connection.remote?.description ?? "unknown"
+        console.event("refused", ["remote": peer], text: "refused \(peer): one connection at a time")
+        try? await accepted.output.executeThenClose { _, _ in }
     }
 
     private func localEndpoint(_ destination: HostPort) async throws -> IPEndpoint {
@@ -95,22 +118,61 @@ struct Session: Sendable {
 
     // MARK: Ends
 
-    /// Runs `body`; a termination signal cancels it and ends the process.
-    private func endingOnSignal<Value: Sendable>(
+    /// How an operation ended that a signal can end.
+    private struct Ended<Value: Sendable>: Sendable {
+        var result: Result<Value, any Error>
+        /// The signal that cancelled it.
+        var signal: Int32?
+    }
+
+    private enum Step<Value: Sendable>: Sendable {
+        case finished(Result<Value, any Error>)
+        case signal(Int32?)
+    }
+
+    /// Runs `body`; a termination signal cancels it.
+    private func interruptible<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await body() }
+    ) async -> Ended<Value> {
+        await withTaskGroup(of: Step<Value>.self) { group in
             group.addTask {
-                if let number = await TerminationSignal.first() { CommandExit.signal(number).leave() }
-                return nil
+                do { return .finished(.success(try await body())) } catch {
+                    return .finished(.failure(error))
+                }
             }
-            defer { group.cancelAll() }
-            while let value = try await group.next() {
-                if let value { return value }
+            group.addTask { .signal(await TerminationSignal.first()) }
+            var signal: Int32?
+            for await step in group {
+                switch step {
+                case .signal(let number): signal = number ?? signal
+                case .finished(let result):
+                    group.cancelAll()
+                    return Ended(result: result, signal: signal)
+                }
+                group.cancelAll()
             }
-            throw CancellationError()
+            return Ended(result: .failure(CancellationError()), signal: signal)
         }
+    }
+
+    /// The value, or the last word and the process's end.
+    private func value<Value>(of ended: Ended<Value>, _ destination: HostPort) throws -> Value {
+        let outcome: ConnectionOutcome
+        let interrupted = ended.signal.map(CommandExit.signal)
+        switch (ended.result, interrupted) {
+        case (.success(let value), nil): return value
+        case (.failure(let error as ConnectionError), _):
+            outcome = ConnectionOutcome(
+                failure: error, status: (interrupted ?? Self.exit(for: error)).status)
+        case (_, let exit?):
+            outcome = ConnectionOutcome(error: nil, status: exit.status)
+        case (.failure(let error as MessageError), nil):
+            outcome = ConnectionOutcome(error: error.message, status: CommandExit.failed.status)
+        case (.failure(let error), nil):
+            outcome = ConnectionOutcome(error: "\(error)", status: CommandExit.failed.status)
+        }
+        console.conclude(destination.host, destination.port, outcome)
+        CommandExit(status: outcome.status).leave()
     }
 
     /// Moves bytes until both directions have ended, one has failed, or somebody wants an end.

@@ -64,8 +64,10 @@ struct Watch: AsyncParsableCommand {
             defer { group.cancelAll() }
             do {
                 try await group.next()
-            } catch is SystemError {
+            } catch let error as SystemError where error.isBrokenPipe {
                 // The reader went away between two looks.
+            } catch let error as SystemError {
+                throw MessageError("\(error)")
             }
         }
     }

@@ -43,6 +43,22 @@ struct StreamSocketTests {
         #expect(sample.subflows[0].smoothedRTT > .zero)
     }
 
+    @Test("tell their subflows on older kernels as on newer ones")
+    func olderKernels() async throws {
+        let listener = try StreamSocket(.ipv4, .mptcp)
+        try listener.listen(on: loopback)
+        let local = listener.localEndpoint
+        let socket = try StreamSocket(.ipv4, .mptcp)
+        let isConnected = try socket.connect(to: try #require(local))
+        if !isConnected { _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable) }
+        let full = TransportSample.fullSubflows(socket.descriptor.number)?.first
+        let numbered = TransportSample.numberedSubflows(socket.descriptor.number)?.first
+        #expect(full != nil)
+        #expect(full?.local == numbered?.local)
+        #expect(full?.remote == numbered?.remote)
+        #expect(full?.minimumRTT == numbered?.minimumRTT)
+    }
+
     @Test("name the operation and the kernel's words when they fail")
     func refused() async throws {
         let closed = try StreamSocket(.ipv4, .tcp)

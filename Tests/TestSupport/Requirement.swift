@@ -14,7 +14,10 @@ public enum Requirement {
     public static let hasNamespaces: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Program.find("unshare") ?? "/usr/bin/unshare")
-        process.arguments = ["--map-root-user", "--net", "--mount", "true"]
+        process.arguments = [
+            "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "mount", "-t", "proc",
+            "proc", "/proc",
+        ]
         process.standardError = FileHandle.nullDevice
         guard (try? process.run()) != nil else { return false }
         process.waitUntilExit()

@@ -42,7 +42,10 @@ public final class Running: Sendable {
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
 
-        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }.map { "\($0)=\($1)" }
+        var inherited = ProcessInfo.processInfo.environment
+        // What a test runs may run a server itself, which an ordinary user's PATH does not find.
+        inherited["PATH"] = (inherited["PATH"] ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+        let variables = inherited.merging(environment) { $1 }.map { "\($0)=\($1)" }
         var process = pid_t()
         let failure = Self.withStrings(command) { arguments in
             Self.withStrings(variables) { posix_spawn(&process, path, &actions, &attributes, arguments, $0) }

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// Resumes a continuation with the first value given, whether that comes before the wait or after.
 final class FirstAnswer<Value: Sendable>: Sendable {
     private enum State {
@@ -35,24 +33,5 @@ final class FirstAnswer<Value: Sendable>: Sendable {
             return nil
         }
         waiting?.resume(returning: value)
-    }
-}
-
-/// Calls that block and can't be cancelled: getaddrinfo, a read of standard input.
-package enum BlockingCall {
-    private static let queue = DispatchQueue(label: "multipath.blocking", attributes: .concurrent)
-
-    /// Runs a call on a thread that nothing else waits for. A task that is cancelled gets nil at once; the
-    /// call goes on, and what it returns is dropped.
-    package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
-        let answer = FirstAnswer<Value?>()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                answer.wait(continuation)
-                queue.async { answer.give(body()) }
-            }
-        } onCancel: {
-            answer.give(nil)
-        }
     }
 }

@@ -5,8 +5,10 @@ import PathCore
 /// Reads of a device what netlink does not say: sysfs' uevent, its radio, its driver.
 ///
 /// A mounted sysfs shows the network namespace of whoever mounted it. So the index there must be the link's.
-struct DeviceFiles {
+package final class DeviceFiles {
     private var known: [Key: LinkFact.Device] = [:]
+
+    package init() {}
 
     private struct Key: Hashable {
         let index: InterfaceIndex
@@ -14,7 +16,7 @@ struct DeviceFiles {
     }
 
     /// The link with its device's facts. They are read once for each interface and name.
-    mutating func completed(_ link: LinkFact) -> LinkFact {
+    func completed(_ link: LinkFact) -> LinkFact {
         // Software links have no device; their kind says what they are.
         guard link.kind == nil, !link.flags.contains(.loopback) else { return link }
         let key = Key(index: link.index, name: link.name)

@@ -9,12 +9,15 @@ package final class RouteNotifications {
     private let socket: NetlinkSocket
     private let buffer: UnsafeMutableRawBufferPointer
     private var decoder = RouteDecoder()
-    private var devices = DeviceFiles()
+    private let devices: DeviceFiles
+    /// Something was lost, and the queue has not been empty since.
+    private var isLosing = false
 
     /// How often the kernel dropped notifications because the queue was full.
     package private(set) var overflows = 0
 
-    package init() throws(SystemError) {
+    package init(devices: DeviceFiles) throws(SystemError) {
+        self.devices = devices
         socket = try NetlinkSocket(nonBlocking: true)
         buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
         // Before the first group is joined, so that nothing slips in.
@@ -51,27 +54,31 @@ package final class RouteNotifications {
     /// Messages that could not be read.
     package var malformed: Int { decoder.malformed }
 
-    /// All that is waiting, in order. Losses are events too.
+    /// All that is waiting, in order; or, after a loss, `.lost` alone.
+    ///
+    /// ENOBUFS comes before the older notifications that are still queued. Applied after the tables were read
+    /// again, those would bring back what is gone; so they are thrown away, and the loss is told only once the
+    /// queue is empty.
     package func drain() throws(SystemError) -> [KernelEvent] {
         var events: [KernelEvent] = []
         // Bounded, so that a storm can't keep the thread: epoll is level-triggered and calls again.
         for _ in 0..<256 {
             do throws(SystemError) {
-                guard let datagram = try socket.receive(into: buffer) else { break }
-                for event in decoder.events(in: datagram) {
-                    guard case .link(let link) = event else {
-                        events.append(event)
-                        continue
-                    }
-                    events.append(.link(devices.completed(link)))
+                guard let datagram = try socket.receive(into: buffer) else {
+                    defer { isLosing = false }
+                    return isLosing ? [.lost] : events
                 }
+                if !isLosing { events += decoder.events(in: datagram).map(completed) }
             } catch {
                 guard error.errno == ENOBUFS || error.errno == ENOSPC else { throw error }
-                // ENOBUFS comes before the older notifications still queued; those are read on.
                 overflows += 1
-                events.append(.lost)
+                isLosing = true
             }
         }
-        return events
+        return isLosing ? [] : events
+    }
+
+    private func completed(_ event: KernelEvent) -> KernelEvent {
+        if case .link(let link) = event { .link(devices.completed(link)) } else { event }
     }
 }

@@ -9,12 +9,13 @@ package final class RouteTables {
     private let buffer: UnsafeMutableRawBufferPointer
     private var sequence: UInt32 = 0
     private var decoder = RouteDecoder()
-    private var devices = DeviceFiles()
+    private let devices: DeviceFiles
 
     /// Dumps that a change interrupted, and that were asked for again.
     package private(set) var interrupted = 0
 
-    package init() throws(SystemError) {
+    package init(devices: DeviceFiles = DeviceFiles()) throws(SystemError) {
+        self.devices = devices
         socket = try NetlinkSocket()
         // Dump datagrams grow only to the largest buffer they were read with, 32 KiB at most.
         buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
@@ -93,7 +94,7 @@ package final class RouteTables {
             guard let datagram = try socket.receive(into: buffer) else { continue }
             _ = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
                 guard message.sequence == sequence else { return }
-                answer = Self.answer(in: message)
+                answer = Self.answer(in: message, through: interface)
             }
         }
         return answer ?? .unreachable("no answer")
@@ -124,7 +125,8 @@ package final class RouteTables {
         (.ipv6, [IPAddress(ipv6: 0x2600_0000_0000_0000, 1)]),
     ]
 
-    private static func answer(in message: NetlinkMessage) -> RouteAnswer {
+    private static func answer(in message: NetlinkMessage, through interface: InterfaceIndex?) -> RouteAnswer
+    {
         if message.type == RouteMessageType.error {
             let error = NetlinkAnswer.error(in: message)
             return .unreachable(SystemError.words(error?.errno ?? EPROTO))
@@ -135,7 +137,9 @@ package final class RouteTables {
         else { return .unreachable("an answer that can't be read") }
         var fields = RouteFields(family: .ipv4, table: 0)
         _ = fields.read(NetlinkAttributes(payload, after: MemoryLayout<rtmsg>.size))
-        guard let index = fields.interface ?? fields.hops.first?.interface else {
+        // A multipath route is answered whole, whichever of its ways was asked about.
+        let ways = fields.interface.map { [$0] } ?? fields.hops.map(\.interface)
+        guard let index = ways.first(where: { $0 == interface }) ?? ways.first else {
             return .unreachable(SystemError.words(ENETUNREACH))
         }
         switch type {
@@ -196,7 +200,8 @@ package final class RouteTables {
                 }
             }
         }
-        if let failure { throw failure }
+        // A table that nothing was ever put into does not exist, and is empty.
+        if let failure, failure.errno != ENOENT { throw failure }
         return wasInterrupted
     }
 }

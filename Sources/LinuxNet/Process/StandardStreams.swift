@@ -11,22 +11,44 @@ package enum StandardStream: CInt, Sendable {
 
     /// Reads what there is, waiting for it. 0 is the end.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        try systemCall("read standard input") { Glibc.read(rawValue, buffer.baseAddress, buffer.count) }
+        while true {
+            let count = Glibc.read(rawValue, buffer.baseAddress, buffer.count)
+            if count >= 0 { return count }
+            try recover(from: errno, "read \(name)", for: POLLIN)
+        }
     }
 
     /// Writes all of it, waiting where the reader is slow.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         var rest = bytes
         while rest.count > 0 {
-            let count = try systemCall("write to \(name)") {
-                Glibc.write(rawValue, rest.baseAddress, rest.count)
+            let count = Glibc.write(rawValue, rest.baseAddress, rest.count)
+            if count >= 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else {
+                try recover(from: errno, "write to \(name)", for: POLLOUT)
             }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    /// Waits where the stream is only not ready: somebody who shares it may have made it non-blocking.
+    ///
+    /// This is not `systemCall`, which traps on a bad descriptor: these three are the user's, who may have
+    /// opened one for the other direction.
+    private func recover(from number: CInt, _ operation: String, for events: Int32) throws(SystemError) {
+        switch number {
+        case EINTR: return
+        case EAGAIN:
+            var ready = pollfd(fd: rawValue, events: Int16(events), revents: 0)
+            _ = poll(&ready, 1, -1)
+        default: throw SystemError(operation, errno: number)
         }
     }
 
     /// Ends the stream for its reader. The number stays taken, so that no socket gets it.
     package func close() {
+        // Input and output may be one socket (inetd, socat), which closing one of them would leave open.
+        _ = shutdown(rawValue, CInt(SHUT_WR))
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         guard null >= 0 else { return }
         _ = dup2(null, rawValue)
@@ -43,19 +65,8 @@ package enum StandardStream: CInt, Sendable {
         }
     }
 
-    /// Makes a program safe to start: a stream that was closed by whoever started it is not taken by the
-    /// next socket, and a reader that goes away is an error of `write`, not the program's end.
-    /// - Returns: the streams that were closed.
-    package static func prepare() -> [StandardStream] {
-        _ = mp_ignore_signal(SIGPIPE)
-        var closed: [StandardStream] = []
-        for stream in [StandardStream.input, .output, .error] where fcntl(stream.rawValue, F_GETFD) < 0 {
-            closed.append(stream)
-            // The lowest free number is this one, because the ones below are taken by now.
-            _ = open("/dev/null", O_RDWR)
-        }
-        return closed
-    }
+    /// Makes a reader that goes away an error of `write`, and not the program's end.
+    package static func ignoreBrokenPipes() { _ = mp_ignore_signal(SIGPIPE) }
 
     /// Waits until nobody reads this stream any more. It waits until it is cancelled where that can't be
     /// told: a file, a terminal.

@@ -1,4 +1,5 @@
-// What the kernel counts for a connection: MPTCP_FULL_INFO where it speaks MPTCP, TCP_INFO where it does not
+// What the kernel counts for a connection: MPTCP_INFO tells whether it is MPTCP, MPTCP_FULL_INFO its subflows;
+// TCP_INFO is for plain TCP
 // (include/uapi/linux/mptcp.h, include/uapi/linux/tcp.h).
 
 import CLinux
@@ -30,44 +31,90 @@ package struct TransportSample: Sendable, Hashable {
     }
 
     private static func readMPTCP(_ descriptor: CInt) -> TransportSample? {
+        var info = mp_mptcp_info()
+        var length = socklen_t(MemoryLayout<mp_mptcp_info>.size)
+        guard getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_INFO), &info, &length) == 0,
+            info.flags & UInt32(MP_MPTCP_INFO_FLAG_FALLBACK) == 0
+        else { return nil }
+        return TransportSample(
+            kind: .mptcp(token: info.token),
+            subflows: fullSubflows(descriptor) ?? numberedSubflows(descriptor) ?? [])
+    }
+
+    /// The subflows by MPTCP_FULL_INFO (Linux 6.5).
+    static func fullSubflows(_ descriptor: CInt) -> [SubflowSample]? {
         var capacity = 8
         // Once more where there are more subflows than there was room for.
         for _ in 0..<2 {
-            let tcp = UnsafeMutableBufferPointer<mp_tcp_info>.allocate(capacity: capacity)
-            let flows = UnsafeMutableBufferPointer<mp_mptcp_subflow_info>.allocate(capacity: capacity)
-            tcp.initialize(repeating: mp_tcp_info())
-            memset(flows.baseAddress!, 0, capacity * MemoryLayout<mp_mptcp_subflow_info>.stride)
-            defer {
-                tcp.deallocate()
-                flows.deallocate()
-            }
+            var tcp = [mp_tcp_info](repeating: mp_tcp_info(), count: capacity)
+            var flows = [UInt8](repeating: 0, count: capacity * MemoryLayout<mp_mptcp_subflow_info>.stride)
             var info = mp_mptcp_full_info()
-            info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
-            info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
-            info.size_arrays_user = UInt32(capacity)
-            info.tcp_info = UInt64(UInt(bitPattern: tcp.baseAddress))
-            info.subflow_info = UInt64(UInt(bitPattern: flows.baseAddress))
-            var length = socklen_t(MemoryLayout<mp_mptcp_full_info>.size)
-            guard getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length) == 0,
-                info.mptcp_info.flags & UInt32(MP_MPTCP_INFO_FLAG_FALLBACK) == 0
-            else { return nil }
+            let status = tcp.withUnsafeMutableBytes { tcp in
+                flows.withUnsafeMutableBytes { flows in
+                    info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
+                    info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
+                    info.size_arrays_user = UInt32(capacity)
+                    info.tcp_info = UInt64(UInt(bitPattern: tcp.baseAddress))
+                    info.subflow_info = UInt64(UInt(bitPattern: flows.baseAddress))
+                    var length = socklen_t(MemoryLayout<mp_mptcp_full_info>.size)
+                    return getsockopt(
+                        descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length)
+                }
+            }
+            guard status == 0 else { return nil }
             let count = Int(info.num_subflows)
             if count > capacity {
                 capacity = count + 4
                 continue
             }
-            return TransportSample(
-                kind: .mptcp(token: info.mptcp_info.token),
-                subflows: (0..<count).map { index in
-                    withUnsafeBytes(of: flows[index]) { flow in
-                        SubflowSample(
-                            id: flows[index].id, tcp[index],
-                            local: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[8..<136])),
-                            remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[136..<264])))
-                    }
-                })
+            return (0..<count).map { index in
+                flows.withUnsafeBytes { flows in
+                    let start = index * MemoryLayout<mp_mptcp_subflow_info>.stride
+                    return SubflowSample(
+                        id: flows.number(UInt32.self, at: start) ?? 0, tcp[index],
+                        local: IPEndpoint(UnsafeRawBufferPointer(rebasing: flows[start + 8..<start + 136])),
+                        remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: flows[start + 136..<start + 264]))
+                    )
+                }
+            }
         }
         return nil
+    }
+
+    /// The subflows by MPTCP_TCPINFO and MPTCP_SUBFLOW_ADDRS (Linux 5.16), for kernels without the above.
+    /// They say no number; each one's place stands for it, and holds as long as no subflow before it closes.
+    static func numberedSubflows(_ descriptor: CInt) -> [SubflowSample]? {
+        let capacity = 8
+        func read(_ option: Int, _ size: Int) -> (entries: [UInt8], count: Int)? {
+            let header = MemoryLayout<mp_mptcp_subflow_data>.size
+            var bytes = [UInt8](repeating: 0, count: header + capacity * size)
+            var length = socklen_t(bytes.count)
+            let count: UInt32? = bytes.withUnsafeMutableBytes { bytes in
+                bytes.storeBytes(of: UInt32(header), toByteOffset: 0, as: UInt32.self)
+                bytes.storeBytes(of: UInt32(size), toByteOffset: 12, as: UInt32.self)
+                let status = getsockopt(
+                    descriptor, CInt(MP_SOL_MPTCP), CInt(option), bytes.baseAddress, &length)
+                return status == 0 ? UnsafeRawBufferPointer(bytes).number(UInt32.self, at: 4) : nil
+            }
+            return count.map { (Array(bytes[header...]), min(Int($0), capacity)) }
+        }
+        let addressSize = 256
+        let infoSize = MemoryLayout<mp_tcp_info>.size
+        guard let infos = read(MP_MPTCP_TCPINFO, infoSize),
+            let addresses = read(MP_MPTCP_SUBFLOW_ADDRS, addressSize)
+        else { return nil }
+        return (0..<min(infos.count, addresses.count)).map { index in
+            let info = infos.entries.withUnsafeBytes {
+                $0.loadUnaligned(fromByteOffset: index * infoSize, as: mp_tcp_info.self)
+            }
+            return addresses.entries.withUnsafeBytes { bytes in
+                func endpoint(_ offset: Int) -> IPEndpoint? {
+                    let start = index * addressSize + offset
+                    return IPEndpoint(UnsafeRawBufferPointer(rebasing: bytes[start..<start + 128]))
+                }
+                return SubflowSample(id: UInt32(index), info, local: endpoint(0), remote: endpoint(128))
+            }
+        }
     }
 
     private static func readTCP(_ descriptor: CInt) -> TransportSample? {

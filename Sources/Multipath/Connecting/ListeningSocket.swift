@@ -6,6 +6,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
     /// The endpoint, with the port the kernel chose where 0 was asked for.
     public let endpoint: IPEndpoint
     private let socket: StreamSocket
+    private let transport: TransportProtocol
     private let monitor: PathMonitor
 
     /// Listens. Where this kernel has no MPTCP, for TCP alone.
@@ -20,13 +21,16 @@ public struct ListeningSocket: ~Copyable, Sendable {
             try socket.listen(on: endpoint)
             self.endpoint = socket.localEndpoint ?? endpoint
             self.socket = socket
+            self.transport = transport
             self.monitor = monitor
         } catch {
             throw ListenError(endpoint: endpoint, reason: error.words)
         }
     }
 
-    public var meters: AcceptedMeters { AcceptedMeters(monitor: monitor) }
+    public var meters: AcceptedMeters {
+        AcceptedMeters(monitor: monitor, fallbackReason: transport == .mptcp ? .peer : .kernel)
+    }
 
     public consuming func takeDescriptor() -> CInt { socket.release() }
 }
@@ -34,10 +38,12 @@ public struct ListeningSocket: ~Copyable, Sendable {
 /// Makes the meters of accepted connections.
 public struct AcceptedMeters: Sendable {
     let monitor: PathMonitor
+    let fallbackReason: FallbackReason
 
     /// - Parameter descriptor: the accepted connection's; it stays its owner's.
     public func meter(forAccepted descriptor: CInt) throws -> ConnectionMeter {
-        let transport: Transport = TransportSample.isMPTCP(descriptor) ? .mptcp : .tcp(fallback: .peer)
+        let transport: Transport =
+            TransportSample.isMPTCP(descriptor) ? .mptcp : .tcp(fallback: fallbackReason)
         return try ConnectionMeter(descriptor, transport: transport, interface: nil, monitor: monitor)
     }
 }

@@ -53,6 +53,8 @@ actor RaceRunner {
     private var resolved: (addresses: [IPAddress], at: MonotonicTime)?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
+    /// How often the kernel had left MP_CAPABLE out of a SYN before this race.
+    private var withheldBefore: UInt64 = 0
 
     init(host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot) {
         self.host = host
@@ -88,7 +90,7 @@ actor RaceRunner {
 
     private func resolve() async {
         do throws(RaceMachine.ResolutionFailure) {
-            let addresses = try await SystemResolver.addresses(of: host)
+            let addresses = try await SystemResolver.addresses(of: host).map(\.asDestination)
             let now = MonotonicTime.now
             resolved = (addresses, now)
             let candidates = candidates(for: addresses)
@@ -102,6 +104,7 @@ actor RaceRunner {
     private func candidates(for addresses: [IPAddress]) -> CandidateList {
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
         kernelSpeaksMPTCP = wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
+        withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
         let tables: RouteTables?
         let failure: String
         do throws(SystemError) {
@@ -194,7 +197,9 @@ actor RaceRunner {
     }
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {
-        if winner.transport == .mptcp { return .peer }
+        if winner.transport == .mptcp {
+            return MPTCPCounters.withheldOptions() > withheldBefore ? .blackholeMemory : .peer
+        }
         if !configuration.usesMPTCP || configuration.mode == .disabled { return .disabled }
         // A plain attempt takes part only beside its MPTCP twin, unless the kernel has none.
         return kernelSpeaksMPTCP ? .middlebox : .kernel

@@ -48,8 +48,9 @@ actor PathWatcher {
 
     /// Joins the groups, then reads the tables; what changed meanwhile waits in the first's queue.
     private func open() throws {
-        let notifications = try RouteNotifications()
-        tables = try RouteTables()
+        let devices = DeviceFiles()
+        let notifications = try RouteNotifications(devices: devices)
+        tables = try RouteTables(devices: devices)
         self.notifications = notifications
         try read(.all)
         registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {

@@ -23,8 +23,12 @@ public enum FallbackReason: String, Sendable, Hashable {
     case peer
     /// This kernel has no MPTCP, or `net.mptcp.enabled` is 0.
     case kernel
-    /// SYNs with MP_CAPABLE went unanswered where plain ones were answered.
+    /// A SYN with MP_CAPABLE went unanswered where a plain one was answered: likely something on the way drops
+    /// those with the option.
     case middlebox
+    /// The kernel has met such a middlebox before, and leaves the option out for a while
+    /// (`net.mptcp.blackhole_timeout`).
+    case blackholeMemory = "blackhole_memory"
     /// The caller did not ask for MPTCP.
     case disabled
 }

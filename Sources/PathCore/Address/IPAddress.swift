@@ -64,6 +64,13 @@ public struct IPAddress: Sendable, Hashable {
     /// `0.0.0.0` or `::`.
     public var isUnspecified: Bool { high == 0 && low == 0 }
 
+    /// What connect(2) makes of an address: an IPv4-mapped one is IPv4, and an unspecified one this machine.
+    public var asDestination: IPAddress {
+        let address = unmapped
+        guard address.isUnspecified else { return address }
+        return address.family == .ipv4 ? IPAddress(ipv4: 0x7F00_0001) : IPAddress(ipv6: 0, 1)
+    }
+
     /// The IPv4 address inside an IPv4-mapped one (`::ffff:0:0/96`), or the address itself.
     public var unmapped: IPAddress {
         family == .ipv6 && high == 0 && low >> 32 == 0xFFFF
