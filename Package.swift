@@ -44,7 +44,8 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Multipath", "LinuxNet", "CCommandStartup", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Multipath", "LinuxNet", "CCommandStartup",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         .executableTarget(
