@@ -38,6 +38,22 @@ package final class OutputFile: Sendable {
     }
 }
 
+/// A file that is read at once.
+package enum InputFile {
+    /// - Throws: EFBIG for more than a megabyte, which nobody wrote by hand.
+    package static func text(_ path: String) throws(SystemError) -> String {
+        let file = Descriptor(owning: try systemCall("open \(path)") { open(path, O_RDONLY | O_CLOEXEC) })
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = try systemCall("read \(path)") { read(file.number, &buffer, buffer.count) }
+            if count == 0 { return String(decoding: text, as: UTF8.self) }
+            text += buffer[..<count]
+            if text.count > 1_000_000 { throw SystemError("read \(path)", errno: EFBIG) }
+        }
+    }
+}
+
 extension StandardStream {
     /// A terminal's size in characters; nil where the stream is none.
     package var terminalSize: (rows: Int, columns: Int)? {

@@ -21,5 +21,5 @@ struct MPLab: ParsableCommand {
               mplab scenarios                    what can be made to happen
             """,
         version: projectVersion,
-        subcommands: [Run.self, Set.self])
+        subcommands: [Run.self, Set.self, Scenarios.self])
 }

@@ -33,6 +33,9 @@ struct Run: ParsableCommand {
               1 where the lab could not be built, 2 for usage.
             """)
 
+    @Option(help: ArgumentHelp("A built-in scenario (mplab scenarios), or a file.", valueName: "NAME|FILE"))
+    var scenario: String?
+
     @Option(help: ArgumentHelp("The Wi-Fi link's conditions (wlan0).", valueName: "cond"))
     var wifi: String?
 
@@ -98,7 +101,8 @@ struct Run: ParsableCommand {
     }
 
     private func plan() throws(LabTextError) -> LabPlan {
-        var plan = LabPlan()
+        var plan =
+            try scenario.map { word throws(LabTextError) in try Scenario.named(word).plan } ?? LabPlan()
         try apply(wifi, "--wifi", .wifi, "wlan0", &plan)
         try apply(cellular, "--cellular", .cellular, "wwan0", &plan)
         try apply(wired, "--wired", .wired, "eth0", &plan)

@@ -195,7 +195,10 @@ final class Lab: Sendable {
     /// Starts the user's server in the server host, and waits until it listens.
     func startServer(_ arguments: [String]) throws(SystemError) -> ProcessNumber {
         try hosts.server.run { () throws(SystemError) in
-            let process = try ChildProcess.start(arguments, environment: ChildProcess.environment)
+            // Its words are not the command's.
+            let process = try ChildProcess.start(
+                arguments, environment: ChildProcess.environment,
+                streams: [StandardStream.output.rawValue: StandardStream.error.rawValue])
             ListeningSockets.waitForFirst(by: MonotonicTime.now.advanced(by: .seconds(5)))
             return process
         }
