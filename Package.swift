@@ -69,7 +69,8 @@ let package = Package(
             name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "NetworkLabTests", dependencies: ["NetworkLab", "LinuxNet", "PathCore", "mplab"],
+            name: "NetworkLabTests",
+            dependencies: ["NetworkLab", "LinuxNet", "PathCore", "mplab", "mpconnect", "mppaths"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
