@@ -80,8 +80,9 @@ final class Lab: Sendable {
         // Loose, as systemd sets it on a client; the router sees packets of all links.
         try ControlFile.sysctl("net/ipv4/conf/default/rp_filter", loose ? "2" : "0")
         // Linux's default, or what every machine allows: what fills a queue here fills it everywhere.
-        for algorithm in ["cubic", "reno"] {
-            if (try? ControlFile.sysctl("net/ipv4/tcp_congestion_control", algorithm)) != nil { break }
+        for algorithm in ["cubic", "reno"]
+        where (try? ControlFile.sysctl("net/ipv4/tcp_congestion_control", algorithm)) != nil {
+            break
         }
         for name in ["accept_dad", "accept_ra", "router_solicitations"] {
             try ControlFile.sysctl("net/ipv6/conf/default/\(name)", "0")
