@@ -16,6 +16,8 @@ let package = Package(
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
+        .library(name: "NetworkLab", targets: ["NetworkLab"]),
+        .executable(name: "mplab", targets: ["mplab"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -53,6 +55,10 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+        .target(name: "NetworkLab", dependencies: ["LinuxNet", "PathCore"], swiftSettings: strict),
+        .executableTarget(
+            name: "mplab", dependencies: ["NetworkLab", "LinuxNet", "CommandSupport"],
+            swiftSettings: strict),
 
         // Shared by the test targets only.
         .target(
@@ -68,6 +74,10 @@ let package = Package(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "NetworkLabTests",
+            dependencies: ["NetworkLab", "LinuxNet", "PathCore", "mplab", "mpconnect", "mppaths"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

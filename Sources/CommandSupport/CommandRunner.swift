@@ -34,6 +34,29 @@ extension AsyncParsableCommand {
                 try command.run()
             }
             CommandExit.done.leave()
+        } catch {
+            leave(after: error)
+        }
+    }
+}
+
+extension ParsableCommand {
+    /// The same for a command that must stay on the process's one thread.
+    public static func runOnOneThread() -> Never {
+        let closed = StandardStream.prepare()
+        do {
+            var command = try parseAsRoot()
+            if closed.contains(.output) { throw MessageError("standard output is closed") }
+            try command.run()
+            CommandExit.done.leave()
+        } catch {
+            leave(after: error)
+        }
+    }
+
+    fileprivate static func leave(after error: any Error) -> Never {
+        do {
+            throw error
         } catch let exit as CommandExit {
             exit.leave()
         } catch let error as MessageError {

@@ -20,6 +20,12 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// EPIPE: nobody is left to read.
     package var isBrokenPipe: Bool { errno == EPIPE }
 
+    /// ESRCH, ENOENT, ENODEV or EADDRNOTAVAIL: what was to be changed or removed is not there.
+    package var isMissing: Bool { [ESRCH, ENOENT, ENODEV, EADDRNOTAVAIL].contains(errno) }
+
+    /// ECONNREFUSED: nobody listens there.
+    package var isRefusal: Bool { errno == ECONNREFUSED }
+
     package static func words(_ errno: CInt) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard strerror_r(errno, buffer.baseAddress!, buffer.count) == 0 else { return "error \(errno)" }

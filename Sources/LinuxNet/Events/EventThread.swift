@@ -48,7 +48,7 @@ package final class EventThread: SerialExecutor {
     // Safe because only the thread touches it: each method that does checks that first.
     private nonisolated(unsafe) var confined = Confined()
 
-    private init(name: String) {
+    package init(name: String) {
         self.name = name
         epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
         wake = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))

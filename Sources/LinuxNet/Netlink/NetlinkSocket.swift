@@ -120,6 +120,13 @@ struct NetlinkRequest: ~Copyable {
     func put(_ attribute: UInt16, _ bytes: [UInt8]) {
         mnl_attr_put(header, attribute, bytes.count, bytes)
     }
+
+    /// An attribute that holds what `body` puts.
+    func nest(_ attribute: UInt16, _ body: () -> Void) {
+        guard let start = mnl_attr_nest_start(header, attribute) else { return }
+        body()
+        mnl_attr_nest_end(header, start)
+    }
 }
 
 /// What an NLMSG_ERROR says: 0 is an acknowledgement.

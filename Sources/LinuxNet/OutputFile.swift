@@ -1,0 +1,64 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A file that is written from its beginning, in pieces large enough to be cheap.
+package final class OutputFile: Sendable {
+    private let file: Descriptor
+    private let pending = Mutex<[UInt8]>([])
+
+    /// Makes the file, or empties one that is there.
+    package init(_ path: String) throws(SystemError) {
+        file = Descriptor(
+            owning: try systemCall("open \(path)") {
+                open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+            })
+    }
+
+    package func write(_ text: String) {
+        pending.withLock { pending in
+            pending += Array(text.utf8)
+            if pending.count >= 16_384 { drain(&pending) }
+        }
+    }
+
+    package func flush() { pending.withLock { drain(&$0) } }
+
+    private func drain(_ pending: inout [UInt8]) {
+        var done = 0
+        while done < pending.count {
+            let count = pending.withUnsafeBytes { bytes in
+                Glibc.write(file.number, bytes.baseAddress! + done, bytes.count - done)
+            }
+            // A full disk loses lines; the lab goes on.
+            if count <= 0 { break }
+            done += count
+        }
+        pending.removeAll(keepingCapacity: true)
+    }
+}
+
+/// A file that is read at once.
+package enum InputFile {
+    /// - Throws: EFBIG for more than a megabyte, which nobody wrote by hand.
+    package static func text(_ path: String) throws(SystemError) -> String {
+        let file = Descriptor(owning: try systemCall("open \(path)") { open(path, O_RDONLY | O_CLOEXEC) })
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = try systemCall("read \(path)") { read(file.number, &buffer, buffer.count) }
+            if count == 0 { return String(decoding: text, as: UTF8.self) }
+            text += buffer[..<count]
+            if text.count > 1_000_000 { throw SystemError("read \(path)", errno: EFBIG) }
+        }
+    }
+}
+
+extension StandardStream {
+    /// A terminal's size in characters; nil where the stream is none.
+    package var terminalSize: (rows: Int, columns: Int)? {
+        var size = winsize()
+        guard isTerminal, ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }
+        return (Int(size.ws_row), Int(size.ws_col))
+    }
+}

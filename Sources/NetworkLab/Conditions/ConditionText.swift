@@ -1,0 +1,279 @@
+// Conditions as a person writes them: `rtt=20ms,rate=50mbit,loss=1%`. A change names only what changes.
+
+import PathCore
+
+/// What is wrong with a text, and what was expected.
+public struct LabTextError: Error, Sendable, Hashable, CustomStringConvertible {
+    public var description: String
+
+    public init(_ description: String) { self.description = description }
+
+    /// The same error, with the place of the text in front.
+    public func at(_ place: String) -> LabTextError { LabTextError("\(place): \(description)") }
+}
+
+/// Which way of a link a setting is for.
+public enum LinkSide: String, Sendable, Hashable, CaseIterable {
+    case both
+    case up
+    case down
+}
+
+/// One `key=value` of a condition.
+public struct ConditionSetting: Sendable, Hashable {
+    public enum Key: String, Sendable, Hashable, CaseIterable {
+        case rtt, delay, jitter, rate, queue, loss, burst, gilbert, duplicate, corrupt, reorder, blackhole
+        case middlebox, nat
+    }
+
+    public enum Value: Sendable, Hashable {
+        case time(Duration)
+        /// Bits a second; nil is unlimited.
+        case rate(Double?)
+        case bytes(Int)
+        /// From 0 to 1.
+        case share(Double)
+        case count(Double)
+        case gilbertElliott(DirectionConditions.GilbertElliott)
+        case jitterReorders
+        /// Nil is neither.
+        case side(LinkSide?)
+        case middlebox(LinkConditions.Middlebox)
+        /// A NAT's patience; nil is no NAT.
+        case nat(Duration?)
+    }
+
+    public var key: Key
+    public var side: LinkSide
+    public var value: Value
+
+    /// Reads one setting: `loss=1%`, `up.rate=5mbit`, or the bare word `blackhole`.
+    public init(parsing text: Substring) throws(LabTextError) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        var name = parts[0].trimmed
+        var side = LinkSide.both
+        for candidate in [LinkSide.up, .down] where name.hasPrefix("\(candidate.rawValue).") {
+            side = candidate
+            name = name.dropFirst(candidate.rawValue.count + 1)
+        }
+        guard let key = Key(rawValue: String(name)) else {
+            let keys = Key.allCases.map(\.rawValue).joined(separator: ", ")
+            throw LabTextError("'\(name)' is no condition; there are \(keys), and up. or down. before most")
+        }
+        guard side == .both || key.hasSides else {
+            throw LabTextError("'\(key.rawValue)' is for the whole link; leave '\(side.rawValue).' out")
+        }
+        self.key = key
+        self.side = side
+        guard parts.count == 2 else {
+            guard key == .blackhole else {
+                throw LabTextError("'\(text.trimmed)' has no value; write \(key.example)")
+            }
+            value = .side(.both)
+            return
+        }
+        guard let value = key.value(parts[1].trimmed) else {
+            throw LabTextError("'\(text.trimmed)' has a bad value; \(key.expectation), as in \(key.example)")
+        }
+        self.value = value
+    }
+}
+
+extension ConditionSetting.Key {
+    fileprivate var hasSides: Bool { ![.rtt, .blackhole, .middlebox, .nat].contains(self) }
+
+    fileprivate var example: String {
+        switch self {
+        case .rtt: "rtt=20ms"
+        case .delay: "delay=10ms"
+        case .jitter: "jitter=5ms"
+        case .rate: "rate=50mbit"
+        case .queue: "queue=100ms or queue=64kb"
+        case .loss: "loss=1%"
+        case .burst: "burst=8"
+        case .gilbert: "gilbert=1%/25%"
+        case .duplicate: "duplicate=1%"
+        case .corrupt: "corrupt=0.1%"
+        case .reorder: "reorder=1%"
+        case .blackhole: "blackhole=both"
+        case .middlebox: "middlebox=strip"
+        case .nat: "nat=30s"
+        }
+    }
+
+    fileprivate var expectation: String {
+        switch self {
+        case .rtt, .delay, .jitter: "expected a time with its unit, us, ms or s, of an hour at most"
+        case .rate: "expected bits a second with their unit, kbit, mbit or gbit, or 'unlimited'"
+        case .queue: "expected a time with its unit, or a size in b, kb or mb"
+        case .loss, .duplicate, .corrupt: "expected a share from 0% to 100%"
+        case .reorder: "expected a share from 0% to 100%, or 'jitter'"
+        case .burst: "expected how many packets are lost in a row on average, 1 or more"
+        case .gilbert: "expected TO-BAD%/TO-GOOD%, then perhaps /LOSS-IN-BAD% and /LOSS-IN-GOOD%"
+        case .blackhole: "expected both, up, down or none"
+        case .middlebox: "expected none, strip, drop or block-joins"
+        case .nat: "expected how long an idle flow is remembered, with its unit, or 'off'"
+        }
+    }
+
+    fileprivate func value(_ text: Substring) -> ConditionSetting.Value? {
+        switch self {
+        case .rtt, .delay, .jitter: return LabText.time(text).map { .time($0) }
+        case .rate: return text == "unlimited" ? .rate(nil) : LabText.rate(text).map { .rate($0) }
+        case .queue: return LabText.time(text).map { .time($0) } ?? LabText.bytes(text).map { .bytes($0) }
+        case .loss, .duplicate, .corrupt: return LabText.share(text).map { .share($0) }
+        case .reorder: return text == "jitter" ? .jitterReorders : LabText.share(text).map { .share($0) }
+        case .burst:
+            return LabText.number(text).flatMap { $0 >= 1 && $0 <= 10_000 ? .count($0) : nil }
+        case .gilbert:
+            let texts = text.split(separator: "/", omittingEmptySubsequences: false)
+            let shares = texts.compactMap { LabText.share($0) }
+            guard shares.count == texts.count, (2...4).contains(shares.count) else { return nil }
+            return .gilbertElliott(
+                .init(
+                    toBad: shares[0], toGood: shares[1], lossInBad: shares.count > 2 ? shares[2] : 1,
+                    lossInGood: shares.count > 3 ? shares[3] : 0))
+        case .blackhole:
+            return text == "none" ? .side(nil) : LinkSide(rawValue: String(text)).map { .side($0) }
+        case .middlebox: return LinkConditions.Middlebox(rawValue: String(text)).map { .middlebox($0) }
+        case .nat: return text == "off" ? .nat(nil) : LabText.time(text).map { .nat($0) }
+        }
+    }
+}
+
+/// A list of settings, in order.
+public struct ConditionChange: Sendable, Hashable {
+    public var settings: [ConditionSetting]
+
+    /// Reads `KEY=VALUE,KEY=VALUE…`. An empty text changes nothing.
+    public init(parsing text: some StringProtocol) throws(LabTextError) {
+        settings = []
+        guard !Substring(text).trimmed.isEmpty else { return }
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            settings.append(try ConditionSetting(parsing: Substring(part)))
+        }
+    }
+
+    public init(_ settings: [ConditionSetting]) { self.settings = settings }
+
+    /// The conditions after the change.
+    public func applied(to conditions: LinkConditions) -> LinkConditions {
+        var conditions = conditions
+        for setting in settings { setting.apply(to: &conditions) }
+        return conditions
+    }
+}
+
+extension ConditionSetting {
+    fileprivate func apply(to conditions: inout LinkConditions) {
+        switch (key, value) {
+        case (.blackhole, .side(let which)):
+            conditions.up.isBlackhole = which == .both || which == .up
+            conditions.down.isBlackhole = which == .both || which == .down
+        case (.middlebox, .middlebox(let box)): conditions.middlebox = box
+        case (.nat, .nat(let timeout)): conditions.natTimeout = timeout
+        default:
+            if side != .down { apply(to: &conditions.up) }
+            if side != .up { apply(to: &conditions.down) }
+        }
+    }
+
+    private func apply(to direction: inout DirectionConditions) {
+        switch (key, value) {
+        case (.rtt, .time(let time)): direction.delay = time / 2
+        case (.delay, .time(let time)): direction.delay = time
+        case (.jitter, .time(let time)): direction.jitter = time
+        case (.rate, .rate(let rate)): direction.rate = rate
+        case (.queue, .time(let time)): direction.queue = .time(time)
+        case (.queue, .bytes(let bytes)): direction.queue = .bytes(bytes)
+        case (.loss, .share(let share)):
+            if case .bursts(_, let length) = direction.loss {
+                direction.loss = .bursts(share: share, length: length)
+            } else {
+                direction.loss = .random(share)
+            }
+        case (.burst, .count(let length)):
+            direction.loss = .bursts(share: direction.loss.share, length: length)
+        case (.gilbert, .gilbertElliott(let model)): direction.loss = .gilbertElliott(model)
+        case (.duplicate, .share(let share)): direction.duplication = share
+        case (.corrupt, .share(let share)): direction.corruption = share
+        case (.reorder, .share(let share)): direction.reordering = share
+        case (.reorder, .jitterReorders): direction.jitterReorders = true
+        default: preconditionFailure("a \(key) can't be \(value)")
+        }
+    }
+
+    /// The setting between this one and `other`, `share` of the way; nil where there is nothing between them.
+    func interpolated(to other: ConditionSetting, _ share: Double) -> ConditionSetting? {
+        func between(_ from: Double, _ to: Double) -> Double { from + (to - from) * share }
+        var result = self
+        switch (value, other.value) {
+        case (.time(let from), .time(let to)):
+            let nanoseconds = between(Double(from.wholeNanoseconds), Double(to.wholeNanoseconds))
+            result.value = .time(.nanoseconds(Int64(nanoseconds)))
+        case (.rate(let from?), .rate(let to?)): result.value = .rate(between(from, to))
+        case (.bytes(let from), .bytes(let to)):
+            result.value = .bytes(Int(between(Double(from), Double(to))))
+        case (.share(let from), .share(let to)): result.value = .share(between(from, to))
+        case (.count(let from), .count(let to)): result.value = .count(between(from, to))
+        default: return nil
+        }
+        return result
+    }
+}
+
+/// Numbers with their units, as they stand in flags and scenario files.
+enum LabText {
+    /// A time with its unit, of an hour at most.
+    static func time(_ text: Substring) -> Duration? {
+        guard let nanoseconds = scaled(text, [("ms", 1e6), ("us", 1e3), ("s", 1e9), ("min", 60e9)]),
+            nanoseconds <= 3600e9
+        else { return nil }
+        return .nanoseconds(Int64(nanoseconds))
+    }
+
+    /// Bits a second with their unit, from 1 kbit up.
+    static func rate(_ text: Substring) -> Double? {
+        guard let rate = scaled(text, [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)]), rate >= 1e3,
+            rate <= 1e12
+        else { return nil }
+        return rate
+    }
+
+    static func bytes(_ text: Substring) -> Int? {
+        guard let bytes = scaled(text, [("kb", 1e3), ("mb", 1e6), ("b", 1)]), bytes >= 1, bytes <= 1e9 else {
+            return nil
+        }
+        return Int(bytes)
+    }
+
+    /// A percentage, as a share from 0 to 1.
+    static func share(_ text: Substring) -> Double? {
+        guard let share = scaled(text, [("%", 0.01)]), share <= 1 else { return nil }
+        return share
+    }
+
+    static func number(_ text: Substring) -> Double? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }) else {
+            return nil
+        }
+        return Double(text)
+    }
+
+    private static func scaled(_ text: Substring, _ units: [(suffix: String, factor: Double)]) -> Double? {
+        for unit in units where text.hasSuffix(unit.suffix) {
+            if let number = number(text.dropLast(unit.suffix.count)) { return number * unit.factor }
+        }
+        return nil
+    }
+}
+
+extension Substring {
+    /// Without spaces at both ends.
+    var trimmed: Substring {
+        var rest = self
+        while rest.first?.isWhitespace == true { rest.removeFirst() }
+        while rest.last?.isWhitespace == true { rest.removeLast() }
+        return rest
+    }
+}

@@ -1,0 +1,93 @@
+import PathCore
+
+/// What a link does to the packets that go one way.
+public struct DirectionConditions: Sendable, Hashable {
+    /// How long a packet is under way once it has been sent.
+    public var delay: Duration = .zero
+    /// How far a packet's delay strays from `delay`, at most, evenly to both sides. Packets keep their order
+    /// all the same, unless `jitterReorders`.
+    public var jitter: Duration = .zero
+    public var jitterReorders = false
+    /// Bits a second; nil has no limit and no queue. It is what a bulk transfer in full packets gets, as iperf3
+    /// and speed tests count it: 1,448 of each 1,500 bytes.
+    public var rate: Double?
+    /// What may wait for the rate's sake. What comes when it is full is dropped.
+    public var queue: Queue = .time(.milliseconds(100))
+    public var loss = Loss.random(0)
+    /// The share of packets that arrive twice.
+    public var duplication = 0.0
+    /// The share of packets that arrive with one bit changed.
+    public var corruption = 0.0
+    /// The share of packets that are held back for `reorderingDelay`, so that later ones pass them.
+    public var reordering = 0.0
+    public var reorderingDelay: Duration = .milliseconds(5)
+    /// Nothing arrives, and nobody is told.
+    public var isBlackhole = false
+
+    public init() {}
+
+    public enum Queue: Sendable, Hashable {
+        case bytes(Int)
+        /// As many bytes as the rate sends in that time.
+        case time(Duration)
+    }
+
+    public enum Loss: Sendable, Hashable {
+        /// Each packet by itself.
+        case random(Double)
+        /// Losses come together: a mean share, and how many in a row on average.
+        case bursts(share: Double, length: Double)
+        case gilbertElliott(GilbertElliott)
+
+        /// The share of packets that are lost in the long run.
+        public var share: Double {
+            switch self {
+            case .random(let share), .bursts(let share, _): share
+            case .gilbertElliott(let model): model.share
+            }
+        }
+    }
+
+    /// Two states, each with its own loss, and the chance of a change with each packet.
+    public struct GilbertElliott: Sendable, Hashable {
+        public var toBad: Double
+        public var toGood: Double
+        public var lossInBad: Double
+        public var lossInGood: Double
+
+        public init(toBad: Double, toGood: Double, lossInBad: Double = 1, lossInGood: Double = 0) {
+            (self.toBad, self.toGood) = (toBad, toGood)
+            (self.lossInBad, self.lossInGood) = (lossInBad, lossInGood)
+        }
+
+        public var share: Double {
+            let sum = toBad + toGood
+            guard sum > 0 else { return lossInGood }
+            return (toBad * lossInBad + toGood * lossInGood) / sum
+        }
+    }
+}
+
+/// What a link does to packets both ways, and the box at its far end.
+public struct LinkConditions: Sendable, Hashable {
+    /// From the client.
+    public var up = DirectionConditions()
+    /// To the client.
+    public var down = DirectionConditions()
+    public var middlebox = Middlebox.none
+    /// How long an idle flow is remembered by a NAT at the link's far end; nil for no NAT.
+    public var natTimeout: Duration?
+
+    public init() {}
+
+    /// A box that meddles with MPTCP.
+    public enum Middlebox: String, Sendable, Hashable, CaseIterable {
+        case none
+        /// Takes the MPTCP option out of every packet.
+        case strip
+        /// Drops SYNs that carry the MPTCP option.
+        case drop
+        /// Drops SYNs that would join a connection.
+        case blockJoins = "block-joins"
+    }
+}

@@ -1,0 +1,147 @@
+// How a running lab is told to change: one line of text to a local socket, one line back.
+//
+//     set LINK ACTION      -> ok, or error: WHY
+//     links                -> a line for each link
+//
+// The socket is there twice: where the lab was started, under the lab's process number, and in the client
+// host, for the command itself.
+
+import LinuxNet
+import PathCore
+
+public enum LabControl {
+    static let namePrefix = "mplab-"
+
+    /// Why a lab could not be told.
+    public struct Failure: Error, Sendable, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// The labs that can be told from here, by the numbers of their processes.
+    public static func labs() -> [Int32] {
+        LocalSocket.names(startingWith: namePrefix).compactMap { Int32($0.dropFirst(namePrefix.count)) }
+    }
+
+    /// Does something to a link of a running lab, and returns when it is done.
+    ///
+    /// - Parameter lab: its process number; nil where there is only one.
+    public static func set(_ link: String, _ action: String, lab: Int32? = nil) throws(Failure) {
+        let answer = try ask("set \(link) \(action)", lab: lab)
+        guard answer == "ok" else { throw Failure(description: answer) }
+    }
+
+    /// What a running lab's links are like, one a line.
+    public static func links(lab: Int32? = nil) throws(Failure) -> String { try ask("links", lab: lab) }
+
+    private static func ask(_ question: String, lab: Int32?) throws(Failure) -> String {
+        var number = lab
+        if number == nil {
+            let labs = labs()
+            guard labs.count < 2 else {
+                let list = labs.map(String.init).joined(separator: ", ")
+                throw Failure(description: "there are several labs (\(list)); name one with --lab")
+            }
+            number = labs.first
+        }
+        guard let number else {
+            throw Failure(description: "no lab is running here; start one with mplab run")
+        }
+        do throws(SystemError) {
+            let socket = try LocalSocket.connect("\(namePrefix)\(number)")
+            return try LocalSocket.ask(socket, question)
+        } catch {
+            throw Failure(
+                description: error.isRefusal ? "no lab has the process number \(number)" : error.description)
+        }
+    }
+
+    // MARK: Inside the lab
+
+    /// Answers from now on, in the client host and where the lab was started.
+    static func serve(_ lab: Lab, outside: consuming Descriptor) {
+        serve(lab, on: outside)
+        // The first of the lab's processes has number 1 to everybody inside.
+        if let inside = try? lab.hosts.client.run({ () throws(SystemError) in
+            try LocalSocket.listen("\(namePrefix)\(ChildProcess.ownNumber)")
+        }) {
+            serve(lab, on: inside)
+        }
+    }
+
+    private static func serve(_ lab: Lab, on listener: consuming Descriptor) {
+        let listener = Shared(listener)
+        Lab.thread.submit {
+            _ = try? Lab.thread.add(listener.descriptor.number, for: .readable) { _ in
+                guard let socket = LocalSocket.accept(listener.descriptor) else { return }
+                // A name has no owner or mode: the lab is its user's, and root's.
+                let user = LocalSocket.peerUser(socket)
+                guard user == ChildProcess.userNumber || user == 0 else { return }
+                Question(lab, socket).start()
+            }
+        }
+    }
+
+    private final class Shared: Sendable {
+        let descriptor: Descriptor
+        init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    }
+
+    /// One connection; its registration keeps it alive.
+    private final class Question {
+        private let lab: Lab
+        private let socket: StreamSocket
+        private var text: [UInt8] = []
+        private var token: EventThread.Token?
+
+        init(_ lab: Lab, _ socket: consuming Descriptor) {
+            self.lab = lab
+            self.socket = StreamSocket(owning: socket)
+        }
+
+        func start() {
+            token = try? Lab.thread.add(socket.descriptor.number, for: .readable) { [self] _ in receive() }
+        }
+
+        private func receive() {
+            let transfer = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+                let transfer = socket.read(into: buffer)
+                if case .moved(let count) = transfer { text += buffer.prefix(count) }
+                return transfer
+            }
+            switch transfer {
+            case .wouldBlock: return
+            case .moved(let count) where count > 0 && text.count <= 4096: return
+            case .moved:
+                // An answer is short: it fits the socket's buffer.
+                let answer = Array(LabControl.answer(lab, String(decoding: text, as: UTF8.self)).utf8)
+                _ = answer.withUnsafeBytes { socket.write($0) }
+            case .broken: break
+            }
+            if let token { Lab.thread.remove(token) }
+            token = nil
+        }
+    }
+
+    private static func answer(_ lab: Lab, _ question: String) -> String {
+        let words = question.split(separator: " ", maxSplits: 2).map(String.init)
+        switch words.first {
+        case "links":
+            return lab.conditions.map { "\($0.name) \($0.conditions.text)" }.joined(separator: "\n")
+        case "set" where words.count == 3:
+            do throws(LabTextError) {
+                let link = try lab.plan.link(words[1])
+                let action = try LinkAction(parsing: words[2])
+                do throws(SystemError) {
+                    try lab.performHere(action, on: link.name)
+                    lab.tell(action, link.name)
+                } catch {
+                    return "\(link.name): \(error)"
+                }
+                return "ok"
+            } catch {
+                return error.description
+            }
+        default: return "'\(question)' is no question a lab answers"
+        }
+    }
+}

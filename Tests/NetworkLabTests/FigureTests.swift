@@ -1,0 +1,106 @@
+// The figures that are asked for are those that a program sees. The margins are wide: the machine is shared.
+
+import Foundation
+import Testing
+
+extension Labs {
+    struct Figures {
+        /// The round-trip times that ping saw, in milliseconds: minimum, average, maximum.
+        static func roundTrips(_ output: String) -> [Double] {
+            guard let line = output.split(separator: "\n").last(where: { $0.hasPrefix("rtt ") }) else {
+                return []
+            }
+            return line.split(separator: "=")[1].split(separator: " ")[0].split(separator: "/").compactMap {
+                Double($0)
+            }
+        }
+
+        @Test func pingSeesTheRoundTripTime() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=20ms", "--cellular", "rtt=60ms"],
+                "ping -q -c 20 -i 0.02 server; ping -4 -q -c 20 -i 0.02 -I wwan0 server")
+            let wifi = Self.roundTrips(outcome.output.components(separatedBy: "PING")[1])
+            let cellular = Self.roundTrips(outcome.output)
+            try #require(wifi.count == 4 && cellular.count == 4, "\(outcome)")
+            #expect((20...21).contains(wifi[0]))
+            #expect((60...61).contains(cellular[0]))
+            #expect(wifi[1] < 23)
+            #expect(cellular[1] < 63)
+        }
+
+        @Test func aTransferSeesTheRate() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=20ms,rate=30mbit", "--serve", "iperf3 -s"],
+                "iperf3 -4 -c server -R -O 1 -t 4 -f k | grep receiver; iperf3 -4 -c server -O 1 -t 4 -f k | grep receiver"
+            )
+            let rates = outcome.lines.compactMap { line -> Double? in
+                let words = line.split(separator: " ")
+                return words.firstIndex(of: "Kbits/sec").flatMap { Double(words[$0 - 1]) }
+            }
+            try #require(rates.count == 2, "\(outcome)")
+            for rate in rates { #expect((29_100...30_900).contains(rate)) }
+        }
+
+        @Test func theLossIsWithinThreeStandardDeviations() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "up.loss=5%", "--seed", "7"], "ping -4 -q -i 0.0003 -c 10000 server",
+                deadline: .seconds(60))
+            let words = outcome.output.split(separator: " ")
+            let received = try #require(
+                words.firstIndex(of: "received,").flatMap { Double(words[$0 - 1]) }, "\(outcome)")
+            // The square root of 10,000 · 0.05 · 0.95 is 21.8.
+            #expect(abs(10_000 - received - 500) < 3 * 21.8)
+        }
+
+        @Test func aFullQueueAddsItsTime() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=10ms,rate=10mbit,queue=200ms", "--serve", "iperf3 -s"],
+                "iperf3 -4 -c server -u -b 12M -t 6 >/dev/null & sleep 2; ping -4 -q -c 10 -i 0.2 server; wait"
+            )
+            let times = Self.roundTrips(outcome.output)
+            try #require(times.count == 4, "\(outcome)")
+            #expect((195...220).contains(times[1]), "10 ms and 200 ms")
+        }
+
+        @Test func jitterKeepsTheOrder() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "delay=20ms,jitter=10ms"],
+                "ping -4 -c 200 -i 0.002 server | sed -n 's/.*icmp_seq=\\([0-9]*\\).*/\\1/p'")
+            let numbers = outcome.lines.compactMap { Int($0) }
+            #expect(numbers.count == 200)
+            #expect(numbers == numbers.sorted())
+        }
+
+        @Test func reorderingAndDuplicationAreSeen() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "delay=5ms,reorder=10%,down.duplicate=10%"],
+                "ping -4 -c 300 -i 0.001 server | sed -n 's/.*icmp_seq=\\([0-9]*\\).*/\\1/p'")
+            let numbers = outcome.lines.compactMap { Int($0) }
+            #expect(numbers != numbers.sorted())
+            #expect((305...370).contains(numbers.count))
+        }
+
+        @Test func corruptionIsFoundByChecksums() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=2ms,rate=50mbit,corrupt=1%"],
+                """
+                curl -sS http://server/3000000 | sha256sum; curl -sS http://server/sha256/3000000
+                awk '/^Tcp:/ {n=$16} END {print n}' /proc/net/snmp
+                """)
+            try #require(outcome.lines.count == 3, "\(outcome)")
+            #expect(outcome.lines[0].hasPrefix(outcome.lines[1]))
+            // InCsumErrors of the client's kernel.
+            #expect((Int(outcome.lines[2]) ?? 0) > 0)
+        }
+
+        @Test func packetsAreWholeAndTheirChecksumsRight() throws {
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=2ms"],
+                "curl -sS -o /dev/null http://server/3000000; ip -s link show wlan0 | awk '/RX:/ {getline; print $1/$2}'"
+            )
+            // Mostly full frames, and none larger.
+            let mean = try #require(outcome.lines.first.flatMap { Double($0) }, "\(outcome)")
+            #expect((1200...1514).contains(mean))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+extension Labs {
+    struct Processes {
+        @Test func theCommandsStatusIsPassedThrough() throws {
+            #expect(try LabCommand.lab([], "exit 7").status == 7)
+            #expect(try LabCommand.lab([], "kill -9 $$").status == 137)
+            let missing = try LabCommand.run([LabCommand.program("mplab"), "run", "--", "no-such-program"])
+            #expect(missing.status == 127)
+            #expect(missing.errors == "mplab: start 'no-such-program': No such file or directory\n")
+        }
+
+        @Test func inputAndOutputAreTheCommands() throws {
+            let outcome = try LabCommand.run(
+                [LabCommand.program("mplab"), "run", "--", "tr", "a-z", "A-Z"], input: "hello\n")
+            #expect(outcome.output == "HELLO\n")
+            #expect(outcome.errors == "")
+            #expect(outcome.status == 0)
+        }
+
+        @Test func aTerminationSignalReachesTheCommand() throws {
+            let running = try RunningCommand(
+                [LabCommand.program("mplab"), "run", "--", "bash", "-c"]
+                    + ["trap 'echo told; exit 5' TERM; echo ready; while :; do read -t 1; done"])
+            // The lab is there when it can be told something.
+            #expect(try eventually { try Self.set(running, "wlan0", "rtt=1ms") == 0 })
+            #expect(eventually { running.process.isRunning })
+            // The trap is set before 'ready' is printed, but that can't be seen yet: ask until it ends.
+            let ended = eventually(.seconds(20)) {
+                running.signal(SIGTERM)
+                return !running.process.isRunning
+            }
+            #expect(ended)
+            let outcome = running.wait()
+            #expect(outcome.output.hasSuffix("told\n") || outcome.status == 128 + SIGTERM)
+        }
+
+        /// Tells a running lab something, from outside.
+        static func set(_ running: RunningCommand, _ words: String...) throws -> Int32 {
+            try LabCommand.run(
+                [LabCommand.program("mplab"), "set", "--lab", "\(running.process.processIdentifier)"] + words
+            ).status
+        }
+
+        @Test func nothingIsLeftAfterTheParentIsKilled() throws {
+            let marker = "\(UInt32.random(in: 100_000...999_999))"
+            let running = try RunningCommand(
+                [LabCommand.program("mplab"), "run", "--", "sleep", marker])
+            #expect(eventually { Self.isRunning("sleep", marker) })
+            running.signal(SIGKILL)
+            #expect(running.wait().status == 128 + SIGKILL)
+            #expect(eventually { !Self.isRunning("sleep", marker) })
+            #expect(
+                try LabCommand.run([
+                    LabCommand.program("mplab"), "set", "--lab", "\(running.process.processIdentifier)",
+                ]).status == 1)
+        }
+
+        /// Whether a process has exactly these arguments.
+        static func isRunning(_ arguments: String...) -> Bool {
+            let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+            return processes.contains { number in
+                guard Int32(number) != nil,
+                    let line = FileManager.default.contents(atPath: "/proc/\(number)/cmdline")
+                else { return false }
+                return line.split(separator: 0).map { String(decoding: $0, as: UTF8.self) } == arguments
+            }
+        }
+
+        @Test func twoHundredLabsLeaveNothing() throws {
+            let before = try Self.traces()
+            for _ in 0..<200 {
+                let outcome = try LabCommand.run([LabCommand.program("mplab"), "run", "--", "true"])
+                try #require(outcome.status == 0, "\(outcome.errors)")
+            }
+            // The kernel takes its time with what nobody uses any more.
+            _ = try eventually(.seconds(20)) { try Self.traces() == before }
+            let after = try Self.traces()
+            for (kind, traces) in before { #expect(after[kind] == traces, "\(kind)") }
+        }
+
+        /// What a lab could leave behind: processes, interfaces, mounts, files, sockets' names.
+        private static func traces() throws -> [String: [String]] {
+            func list(_ folder: String) -> [String] {
+                ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+            }
+            func text(_ path: String) -> [String] {
+                (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "")
+                    .split(separator: "\n").map(String.init)
+            }
+            let namespaces = Set(
+                list("/proc").compactMap {
+                    try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\($0)/ns/net")
+                })
+            let labs = list("/proc").filter { number in
+                text("/proc/\(number)/comm") == ["mplab"]
+            }
+            return [
+                "labs": labs, "namespaces": namespaces.sorted(), "interfaces": list("/sys/class/net"),
+                "mounts": text("/proc/self/mountinfo"),
+                "named namespaces": list("/run/netns"),
+                "names": text("/proc/net/unix").filter { $0.contains("@mplab-") },
+                "files": list("/tmp").filter { $0.contains("mplab") },
+            ]
+        }
+
+        @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
+        func anOrdinaryUserCanRunALab() throws {
+            let outcome = try LabCommand.run(
+                ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+                    + [LabCommand.program("mplab"), "run", "--wifi", "rtt=20ms", "--"]
+                    + ["bash", "-c", "id -u; ping -q -c 2 -i 0.2 server | tail -1"])
+            #expect(outcome.lines.first == "65534", "\(outcome.errors)")
+            #expect(outcome.lines.last?.hasPrefix("rtt min/avg/max") == true)
+        }
+
+        @Test func aLabCanRunInALab() throws {
+            let outcome = try LabCommand.lab([], "'\(LabCommand.program("mplab"))' run -- echo inside")
+            #expect(outcome.output == "inside\n", "\(outcome.errors)")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import PathCore
+import Testing
+
+@testable import NetworkLab
+
+/// What people write: conditions, faults, scenarios; and what they are told when it is wrong.
+struct TextTests {
+    private func complaint(_ body: () throws -> Void) -> String {
+        do {
+            try body()
+            return "nothing"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func conditionsReadAsTheyAreWritten() throws {
+        let texts = [
+            "rtt=20ms,jitter=5ms,rate=50mbit,queue=100ms,loss=1%", "rtt=20ms,rate=50mbit,queue=64000b",
+            "up.rate=5mbit,up.queue=100ms,down.rate=50mbit,down.queue=100ms", "loss=2%,burst=8",
+            "blackhole=up",
+            "middlebox=strip,nat=30s", "gilbert=1%/25%/100%/0%", "clean",
+        ]
+        for text in texts {
+            let change = try ConditionChange(parsing: text == "clean" ? "" : text)
+            #expect(change.applied(to: LinkConditions()).text == text)
+        }
+    }
+
+    @Test func aChangeLeavesTheRestAsItWas() throws {
+        let before = try ConditionChange(parsing: "rtt=20ms,rate=50mbit").applied(to: LinkConditions())
+        let after = try ConditionChange(parsing: "loss=1%,rate=unlimited").applied(to: before)
+        #expect(after.text == "rtt=20ms,loss=1%")
+    }
+
+    @Test(arguments: [
+        ("rtt=20", "'rtt=20' has a bad value; expected a time with its unit"),
+        ("rate=50", "'rate=50' has a bad value; expected bits a second with their unit"),
+        ("loss=101%", "'loss=101%' has a bad value; expected a share from 0% to 100%"),
+        ("lost=1%", "'lost' is no condition; there are rtt, delay"),
+        ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
+        ("rtt", "'rtt' has no value; write rtt=20ms"),
+        ("loss=1%,", "'' is no condition"),
+    ])
+    func aBadConditionIsNamed(_ text: String, _ expected: String) {
+        #expect(complaint { _ = try ConditionChange(parsing: text) }.hasPrefix(expected))
+    }
+
+    @Test(arguments: [
+        ("at 3 wlan0 down", "line 1: '3' after 'at' is no time; write one with its unit"),
+        ("at 3s wlan7 down", "line 1: 'wlan7' is no link here; there are wlan0, wwan0"),
+        (
+            "\nfrom 9s to 3s wlan0 loss=0%..1%",
+            "line 2: it ends at 3.0 seconds before it starts at 9.0 seconds"
+        ),
+        (
+            "every 5s\nat 7s wlan0 down",
+            "line 2: it ends at 7.0 seconds, but everything starts over every 5.0 seconds"
+        ),
+        ("from 1s to 3s wlan0 loss=1%", "line 1: 'loss=1%' should read KEY=FIRST..LAST"),
+        ("from 1s to 3s wlan0 rate=1mbit..unlimited", "line 1: 'rate=1mbit..unlimited' has nothing between"),
+        ("link wlan0 wiffy", "line 1: 'wiffy' is no type of link"),
+        ("lnk wlan0", "line 1: 'lnk' begins no line"),
+        ("at 1s wlan0 carrier", "line 1: 'carrier' should read carrier on or carrier off"),
+        ("every 1s\nevery 2s", "line 2: 'every' is there twice, first in line 1"),
+        ("link wlan0 wifi\nlink wlan0 wifi", "'wlan0' is there twice"),
+    ])
+    func aBadScenarioNamesItsLine(_ text: String, _ expected: String) {
+        let complaint = complaint { _ = try Scenario(parsing: text, name: "test") }
+        #expect(complaint.hasPrefix(expected), "\(complaint)")
+    }
+
+    @Test func theBuiltInsAreThoseThatWerePromised() {
+        #expect(
+            Scenario.builtIns.map(\.name) == [
+                "healthy", "wifi-blackhole", "wifi-walkout", "wifi-flapping", "bufferbloat", "one-way-loss",
+                "elevator", "train", "middlebox-strip", "middlebox-drop", "tcp-only-server",
+                "metered-hotspot",
+                "ipv6-only", "nat-timeout",
+            ])
+        #expect(Scenario.builtIns.allSatisfy { !$0.about.isEmpty })
+    }
+
+    @Test func aRampGoesEvenlyInSteps() throws {
+        let scenario = try Scenario(parsing: "from 1s to 2s wlan0 loss=0%..10%", name: "test")
+        let steps = scenario.plan.timeline.steps
+        #expect(steps.count == 11)
+        #expect(steps.first?.time == .seconds(1))
+        #expect(steps[5].action == .change(try ConditionChange(parsing: "loss=5%")))
+        #expect(steps.last?.time == .seconds(2))
+    }
+}
+
+struct ServiceDataTests {
+    @Test func theHashIsSHA256() {
+        func hash(_ text: String) -> String {
+            var hash = SHA256()
+            // In pieces of odd size, so that blocks are filled from several.
+            let bytes = Array(text.utf8)
+            for start in stride(from: 0, to: bytes.count, by: 7) {
+                bytes[start..<min(start + 7, bytes.count)].withUnsafeBytes { hash.update($0) }
+            }
+            return hash.hexDigest()
+        }
+        // FIPS 180-4's examples.
+        #expect(hash("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        #expect(hash("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")
+                == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
+    }
+
+    @Test func theSourceIsKnownAtEveryOffset() {
+        var whole = [UInt8](repeating: 0, count: 1000)
+        whole.withUnsafeMutableBytes { SourceData.fill($0, from: 0, seed: 3) }
+        for offset in [1, 7, 8, 13, 500] {
+            var part = [UInt8](repeating: 0, count: 100)
+            part.withUnsafeMutableBytes { SourceData.fill($0, from: UInt64(offset), seed: 3) }
+            #expect(part == Array(whole[offset..<offset + 100]))
+        }
+    }
+}
