@@ -24,10 +24,8 @@ extension AsyncParsableCommand {
     /// Parses the arguments, runs the command, and ends the process with this project's statuses. Errors of
     /// usage take one line and point to `--help`.
     public static func runAsProcess() async -> Never {
-        StandardStream.ignoreBrokenPipes()
         do {
-            var command = try parseAsRoot()
-            if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
+            var command = try prepared()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -43,15 +41,21 @@ extension AsyncParsableCommand {
 extension ParsableCommand {
     /// The same for a command that must stay on the process's one thread.
     public static func runOnOneThread() -> Never {
-        let closed = StandardStream.prepare()
         do {
-            var command = try parseAsRoot()
-            if closed.contains(.output) { throw MessageError("standard output is closed") }
+            var command = try prepared()
             try command.run()
             CommandExit.done.leave()
         } catch {
             leave(after: error)
         }
+    }
+
+    /// The command as the arguments ask for it, in a process that is safe to run it in.
+    fileprivate static func prepared() throws -> any ParsableCommand {
+        StandardStream.ignoreBrokenPipes()
+        let command = try parseAsRoot()
+        if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
+        return command
     }
 
     fileprivate static func leave(after error: any Error) -> Never {
