@@ -5,7 +5,8 @@ set -euo pipefail
 
 packages=(libmnl-dev pkg-config)
 if [ "${1:-}" = test ]; then
-    packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize)
+    packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
+        iputils-ping curl iperf3)
 fi
 
 if ! command -v swift > /dev/null; then

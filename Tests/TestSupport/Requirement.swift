@@ -6,6 +6,9 @@ public enum Requirement {
     /// CI sets it: there a test that lacks something fails instead of being skipped.
     public static let isStrict = ProcessInfo.processInfo.environment["LAB_REQUIRED"] == "1"
 
+    /// `make sanitize` sets it.
+    public static let isSanitized = ProcessInfo.processInfo.environment["SANITIZED"] == "1"
+
     static func lacks(_ programs: [String]) -> String? {
         programs.first { Program.find($0) == nil }
     }
