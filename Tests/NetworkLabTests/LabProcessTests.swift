@@ -79,8 +79,10 @@ extension Labs {
             // The kernel takes its time with what nobody uses any more.
             // What was there before, of this machine's other business, may have gone meanwhile.
             func left() throws -> [String: Set<String>] {
-                try Self.traces().mapValues(Set.init).merging(before.mapValues(Set.init)) { $0.subtracting($1) }
-                    .filter { !$0.value.isEmpty }
+                try Self.traces().mapValues(Set.init).merging(before.mapValues(Set.init)) {
+                    $0.subtracting($1)
+                }
+                .filter { !$0.value.isEmpty }
             }
             _ = try eventually(.seconds(20)) { try left().isEmpty }
             #expect(try left() == [:])
