@@ -1,11 +1,10 @@
 import CLinux
 import Glibc
-import Synchronization
 
 /// A file that is written from its beginning, in pieces large enough to be cheap.
 package final class OutputFile: Sendable {
     private let file: Descriptor
-    private let pending = Mutex<[UInt8]>([])
+    private let pending = Locked<[UInt8]>([])
 
     /// Makes the file, or empties one that is there.
     package init(_ path: String) throws(SystemError) {
@@ -35,22 +34,6 @@ package final class OutputFile: Sendable {
             done += count
         }
         pending.removeAll(keepingCapacity: true)
-    }
-}
-
-/// A file that is read at once.
-package enum InputFile {
-    /// - Throws: EFBIG for more than a megabyte, which nobody wrote by hand.
-    package static func text(_ path: String) throws(SystemError) -> String {
-        let file = Descriptor(owning: try systemCall("open \(path)") { open(path, O_RDONLY | O_CLOEXEC) })
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = try systemCall("read \(path)") { read(file.number, &buffer, buffer.count) }
-            if count == 0 { return String(decoding: text, as: UTF8.self) }
-            text += buffer[..<count]
-            if text.count > 1_000_000 { throw SystemError("read \(path)", errno: EFBIG) }
-        }
     }
 }
 

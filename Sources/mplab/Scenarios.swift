@@ -38,7 +38,7 @@ extension Scenario {
         if let scenario = builtIn(word) { return scenario }
         let text: String
         do throws(SystemError) {
-            text = try InputFile.text(word)
+            text = try InputFile.text(word, limit: 1_000_000)
         } catch {
             if !word.contains("/"), !word.contains(".") {
                 let names = builtIns.map(\.name).joined(separator: ", ")

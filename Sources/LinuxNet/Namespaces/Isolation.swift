@@ -68,7 +68,7 @@ package enum Isolation {
 
     /// The setting that forbids it, by its own file.
     private static func reason(_ errno: CInt) -> String {
-        func value(_ name: String) -> String? { ControlFile.read("/proc/sys/\(name)") }
+        func value(_ name: String) -> String? { InputFile.line("/proc/sys/\(name)") }
         if value("kernel/unprivileged_userns_clone") == "0" {
             return "the sysctl kernel.unprivileged_userns_clone is 0: set it to 1, or run as root"
         }
@@ -97,21 +97,6 @@ package enum ControlFile {
             owning: try systemCall("open \(path)") { open(path, O_WRONLY | O_CLOEXEC) })
         let bytes = Array(text.utf8)
         try systemCall("write '\(text)' to \(path)") { Glibc.write(file.number, bytes, bytes.count) }
-    }
-
-    /// The file's text without the line's end; nil where it can't be read.
-    package static func read(_ path: String) -> String? {
-        guard let number = try? systemCall("open", { open(path, O_RDONLY | O_CLOEXEC) }) else { return nil }
-        let file = Descriptor(owning: number)
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = Glibc.read(file.number, &buffer, buffer.count)
-            if count <= 0 { break }
-            text += buffer[..<count]
-        }
-        if text.last == 0x0A { text.removeLast() }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Sets a sysctl of the network namespace this thread is in.

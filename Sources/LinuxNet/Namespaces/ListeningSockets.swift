@@ -18,7 +18,7 @@ package enum ListeningSockets {
         let folder = "/proc/thread-self/net/"
         // State 0A is TCP_LISTEN; an unconnected UDP socket has 07.
         return [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].contains { file, state in
-            (ControlFile.read(folder + file) ?? "").split(separator: "\n").dropFirst().contains {
+            (InputFile.line(folder + file) ?? "").split(separator: "\n").dropFirst().contains {
                 let words = $0.split(separator: " ")
                 return words.count > 3 && words[3] == state
             }

@@ -29,26 +29,14 @@ package final class DeviceFiles {
 
     private static func device(of link: LinkFact) -> LinkFact.Device {
         let folder = "/sys/class/net/\(link.name)"
-        guard !link.name.contains("/"), text(of: "\(folder)/ifindex").flatMap({ UInt32($0) }) == link.index
+        guard !link.name.contains("/"),
+            InputFile.line("\(folder)/ifindex").flatMap({ UInt32($0) }) == link.index
         else { return LinkFact.Device() }
-        let uevent = text(of: "\(folder)/uevent") ?? ""
+        let uevent = InputFile.line("\(folder)/uevent") ?? ""
         let devtype = uevent.split(separator: "\n").first { $0.hasPrefix("DEVTYPE=") }?.dropFirst(8)
         return LinkFact.Device(
             devtype: devtype.map(String.init), hasRadio: access("\(folder)/phy80211", F_OK) == 0,
             driver: target(of: "\(folder)/device/driver"))
-    }
-
-    private static func text(of path: String) -> String? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        let descriptor = Descriptor(owning: file)
-        return withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 1) { buffer in
-            let count = read(descriptor.number, buffer.baseAddress, buffer.count)
-            guard count >= 0 else { return nil }
-            var text = Substring(String(decoding: buffer[..<count], as: UTF8.self))
-            while text.last?.isWhitespace == true { text.removeLast() }
-            return String(text)
-        }
     }
 
     /// The last part of what a symbolic link points to.

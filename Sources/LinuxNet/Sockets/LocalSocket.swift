@@ -28,7 +28,7 @@ package enum LocalSocket {
 
     /// The names with a prefix that somebody listens under in this network namespace.
     package static func names(startingWith prefix: String) -> [String] {
-        let lines = (ControlFile.read("/proc/net/unix") ?? "").split(separator: "\n")
+        let lines = (InputFile.line("/proc/net/unix") ?? "").split(separator: "\n")
         let names = lines.compactMap { line -> String? in
             let words = line.split(separator: " ")
             // __SO_ACCEPTCON: a listener, not one of its connections.

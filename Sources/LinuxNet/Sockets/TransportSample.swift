@@ -27,17 +27,23 @@ package struct TransportSample: Sendable, Hashable {
     /// Whether a connection is MPTCP. A socket that asked for it and fell back answers EOPNOTSUPP (IPv4) or
     /// ENOPROTOOPT (IPv6); one that falls back later has the flag.
     package static func isMPTCP(_ descriptor: CInt) -> Bool {
-        if case .mptcp = read(descriptor)?.kind { true } else { false }
+        token(descriptor) != nil
     }
 
-    private static func readMPTCP(_ descriptor: CInt) -> TransportSample? {
+    /// The connection's token, where it is MPTCP.
+    private static func token(_ descriptor: CInt) -> UInt32? {
         var info = mp_mptcp_info()
         var length = socklen_t(MemoryLayout<mp_mptcp_info>.size)
         guard getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_INFO), &info, &length) == 0,
             info.flags & UInt32(MP_MPTCP_INFO_FLAG_FALLBACK) == 0
         else { return nil }
+        return info.token
+    }
+
+    private static func readMPTCP(_ descriptor: CInt) -> TransportSample? {
+        guard let token = token(descriptor) else { return nil }
         return TransportSample(
-            kind: .mptcp(token: info.token),
+            kind: .mptcp(token: token),
             subflows: fullSubflows(descriptor) ?? numberedSubflows(descriptor) ?? [])
     }
 

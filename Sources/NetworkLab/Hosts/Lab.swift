@@ -130,7 +130,7 @@ final class Lab: Sendable {
         for family in plan.families.all { hosts += "\(LabAddresses.server(family)) server\n" }
         // Other sources of names may be services outside, which would answer for the machine's network.
         let switches =
-            (ControlFile.read("/etc/nsswitch.conf") ?? "").split(separator: "\n")
+            (InputFile.line("/etc/nsswitch.conf") ?? "").split(separator: "\n")
             .filter { !$0.hasPrefix("hosts:") } + ["hosts: files dns"]
         return [
             ("/etc/hosts", hosts), ("/etc/resolv.conf", "# A lab has no name server.\n"),

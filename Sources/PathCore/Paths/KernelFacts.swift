@@ -22,8 +22,6 @@ public struct LinkFact: Sendable, Hashable {
         public static let up = Flags(rawValue: 0x1)
         /// IFF_LOOPBACK.
         public static let loopback = Flags(rawValue: 0x8)
-        /// IFF_POINTOPOINT.
-        public static let pointToPoint = Flags(rawValue: 0x10)
         /// IFF_LOWER_UP: the hardware below has a carrier.
         public static let lowerUp = Flags(rawValue: 0x10000)
     }
