@@ -1,0 +1,20 @@
+/// Whether traffic on a path costs money or somebody's allowance, and how sure that is.
+///
+/// "Nobody knows" is kept apart from "no", and a guess from somebody's word: a program that may spend on a
+/// guess need not spend on a yes. NetworkManager's `NMMetered` tells the same five apart.
+public enum Expense: String, Sendable, Hashable, CaseIterable {
+    case unknown
+    case no
+    case guessedNo = "guessed_no"
+    case guessedYes = "guessed_yes"
+    case yes
+
+    /// The short form: what is unknown counts as not expensive.
+    public var isExpensive: Bool { self == .yes || self == .guessedYes }
+
+    /// Whether somebody said so, rather than something hinting at it.
+    public var isCertain: Bool { self == .yes || self == .no }
+
+    /// What a person or a program said outright.
+    public init(said: Bool) { self = said ? .yes : .no }
+}
