@@ -50,6 +50,7 @@ public struct PathDocument: Encodable, Sendable {
         private enum Key: String, CodingKey {
             case name, index, type, expensive, constrained, addresses, gateways, metric
             case typeSource = "type_source"
+            case expense
             case expensiveSource = "expensive_source"
             case constrainedSource = "constrained_source"
             case supportsIPv4 = "supports_ipv4"
@@ -63,6 +64,7 @@ public struct PathDocument: Encodable, Sendable {
             try object.encode(interface.type.value.rawValue, forKey: .type)
             try object.encode(interface.type.source.rawValue, forKey: .typeSource)
             try object.encode(interface.isExpensive, forKey: .expensive)
+            try object.encode(interface.expensive.value.rawValue, forKey: .expense)
             try object.encode(interface.expensive.source.rawValue, forKey: .expensiveSource)
             try object.encode(interface.isConstrained, forKey: .constrained)
             try object.encode(interface.constrained.source.rawValue, forKey: .constrainedSource)

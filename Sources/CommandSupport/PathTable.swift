@@ -10,7 +10,7 @@ public enum PathTable {
             lines.append(
                 "\(position + 1). \(interface.name)  \(interface.type.value.rawValue) (\(words(interface.type.source)))"
             )
-            lines.append("   expensive    \(tag(interface.expensive))")
+            lines.append("   expensive    \(expense(interface.expensive))")
             lines.append("   constrained  \(tag(interface.constrained))")
             lines.append("   addresses    \(list(interface.addresses))")
             lines.append("   gateways     \(list(interface.gateways.map { $0.inZone(0) }))")
@@ -47,11 +47,20 @@ public enum PathTable {
         "\(verdict.value ? "yes" : "no") (\(words(verdict.source)))"
     }
 
+    private static func expense(_ verdict: Verdict<Expense>) -> String {
+        let value = verdict.value.rawValue.split(separator: "_").joined(separator: " ")
+        return "\(value) (\(words(verdict.source)))"
+    }
+
     private static func words(_ source: VerdictSource) -> String {
         switch source {
         case .configuration: "configured"
         case .environment: "\(InterfaceOverrides.environmentVariable)"
+        case .settings: "mppaths set"
+        case .networkManager: "NetworkManager"
+        case .dhcpLease: "the telephone says so in its DHCP lease"
         case .interfaceType: "from its type"
+        case .driver: "from its driver"
         case .kernel: "the kernel says so"
         case .name: "guessed from its name"
         case .assumed: "nobody says otherwise"

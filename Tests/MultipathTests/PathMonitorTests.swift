@@ -63,7 +63,7 @@ struct PathMonitorTests {
         var configuration = PathMonitor.Configuration()
         configuration.overrides["lo"] = InterfaceOverride(isExpensive: true, isConstrained: true)
         let lo = try await PathMonitor(configuration).currentPath().interface(named: "lo")
-        #expect(lo?.expensive == Verdict(true, .configuration))
+        #expect(lo?.expensive == Verdict(.yes, .configuration))
         #expect(lo?.constrained == Verdict(true, .configuration))
     }
 

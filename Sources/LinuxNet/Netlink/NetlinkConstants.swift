@@ -34,6 +34,9 @@ enum LinkAttribute {
     static let info = UInt16(IFLA_LINKINFO)
     static let infoKind = UInt16(IFLA_INFO_KIND)
     static let wireless = UInt16(IFLA_WIRELESS)
+    static let hardwareAddress = UInt16(IFLA_ADDRESS)
+    static let lower = UInt16(IFLA_LINK)
+    static let lowerNamespace = UInt16(IFLA_LINK_NETNSID)
 }
 
 enum AddressAttribute {

@@ -94,6 +94,9 @@ package struct RouteDecoder {
         if message.type == RouteMessageType.deleteLink { return .linkGone(index) }
         var name: String?
         var kind: String?
+        var lower: InterfaceIndex?
+        var hardwareAddress: [UInt8] = []
+        var isLowerElsewhere = false
         var isWirelessReport = false
         let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).visit { type, value in
             switch type {
@@ -102,6 +105,9 @@ package struct RouteDecoder {
                 NetlinkAttributes(value).visit { type, value in
                     if type == LinkAttribute.infoKind { kind = value.text }
                 }
+            case LinkAttribute.lower: lower = value.number()
+            case LinkAttribute.lowerNamespace: isLowerElsewhere = true
+            case LinkAttribute.hardwareAddress: hardwareAddress = Array(value)
             case LinkAttribute.wireless: isWirelessReport = true
             default: break
             }
@@ -116,7 +122,10 @@ package struct RouteDecoder {
         return .link(
             LinkFact(
                 index: index, name: name, hardwareType: hardwareType,
-                flags: LinkFact.Flags(rawValue: flags), kind: kind))
+                flags: LinkFact.Flags(rawValue: flags), kind: kind,
+                // The index of a link in another namespace says nothing here; one that is bound to none says 0.
+                lower: isLowerElsewhere || lower == 0 || lower == index ? nil : lower,
+                hardwareAddress: hardwareAddress))
     }
 
     // MARK: Addresses (struct ifaddrmsg: family, prefixlen, flags, scope u8, index u32)

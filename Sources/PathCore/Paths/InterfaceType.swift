@@ -3,6 +3,8 @@ public enum InterfaceType: String, Sendable, Hashable, CaseIterable {
     case wired
     case wifi
     case cellular
+    /// A telephone's network over Bluetooth (PAN).
+    case bluetooth
     case loopback
     /// A VPN or another interface that puts packets into packets.
     case tunnel
@@ -16,8 +18,9 @@ public enum InterfaceType: String, Sendable, Hashable, CaseIterable {
         case .wired: 0
         case .wifi: 1
         case .cellular: 2
-        case .tunnel, .virtual, .other: 3
-        case .loopback: 4
+        case .bluetooth: 3
+        case .tunnel, .virtual, .other: 4
+        case .loopback: 5
         }
     }
 }
@@ -28,8 +31,16 @@ public enum VerdictSource: String, Sendable, Hashable {
     case configuration
     /// The environment variable `MULTIPATH_INTERFACES`.
     case environment
+    /// The user's settings file (`mppaths set`).
+    case settings
+    /// NetworkManager, over D-Bus.
+    case networkManager = "network_manager"
+    /// The DHCP lease: a telephone that shares its connection says ANDROID_METERED there.
+    case dhcpLease = "dhcp_lease"
     /// Concluded from the interface's type.
     case interfaceType = "interface_type"
+    /// The driver that the device needs.
+    case driver
     /// The kernel's or the device's own word.
     case kernel
     /// Guessed from the interface's name.
@@ -42,10 +53,13 @@ public enum VerdictSource: String, Sendable, Hashable {
 public struct Verdict<Value: Sendable & Hashable>: Sendable, Hashable {
     public var value: Value
     public var source: VerdictSource
+    /// The interface it was really about: a tunnel costs what the interface below it costs.
+    public var inheritedFrom: String?
 
-    public init(_ value: Value, _ source: VerdictSource) {
+    public init(_ value: Value, _ source: VerdictSource, inheritedFrom: String? = nil) {
         self.value = value
         self.source = source
+        self.inheritedFrom = inheritedFrom
     }
 }
 
@@ -57,14 +71,12 @@ public enum InterfaceClassifier {
         switch link.device.devtype {
         case "wlan": return Verdict(.wifi, .kernel)
         case "wwan": return Verdict(.cellular, .kernel)
-        case "bluetooth": return Verdict(.other, .kernel)
+        case "bluetooth": return Verdict(.bluetooth, .kernel)
         case "bridge", "vlan", "bond": return Verdict(type(ofKind: link.device.devtype ?? "", link), .kernel)
         default: break
         }
         if link.device.hasRadio { return Verdict(.wifi, .kernel) }
-        if let driver = link.device.driver, Self.modemDrivers.contains(driver) {
-            return Verdict(.cellular, .kernel)
-        }
+        if isModem(link) || isTetheredTelephone(link) { return Verdict(.cellular, .driver) }
         switch link.hardwareType {
         case 801, 802, 803: return Verdict(.wifi, .kernel)  // ARPHRD_IEEE80211 and its monitor forms
         case 768, 769, 776, 778, 823: return Verdict(.tunnel, .kernel)  // IPIP, IP6IP6, SIT, IPGRE, IP6GRE
@@ -93,6 +105,23 @@ public enum InterfaceClassifier {
         case "vlan", "bond", "team": .wired
         default: .virtual
         }
+    }
+
+    /// Whether a telephone shares its connection over USB.
+    ///
+    /// `ipheth` drives nothing but telephones, `rndis_host` hardly anything else. The standard USB network
+    /// classes also drive wired adapters; those have an address of their maker's, where a telephone makes one
+    /// up (the second bit of the first byte says so, IEEE 802-2014 section 8.2.2).
+    static func isTetheredTelephone(_ link: LinkFact) -> Bool {
+        switch link.device.driver {
+        case "ipheth", "rndis_host": true
+        case "cdc_ether", "cdc_eem", "cdc_ncm": link.hardwareAddress.first.map { $0 & 2 != 0 } ?? false
+        default: false
+        }
+    }
+
+    private static func isModem(_ link: LinkFact) -> Bool {
+        link.device.driver.map(modemDrivers.contains) ?? false
     }
 
     /// Drivers of cellular modems.

@@ -13,6 +13,10 @@ public struct LinkFact: Sendable, Hashable {
     public var flags: Flags
     /// The kind of a virtual link (IFLA_INFO_KIND): `veth`, `bridge`, `wireguard`, …; nil for hardware.
     public var kind: String?
+    /// The interface below a VLAN, a macvlan or a tunnel that is bound to one (IFLA_LINK), in this namespace.
+    public var lower: InterfaceIndex?
+    /// The address on the link (IFLA_ADDRESS): six bytes on Ethernet.
+    public var hardwareAddress: [UInt8]
     public var device: Device
 
     public struct Flags: OptionSet, Sendable, Hashable {
@@ -44,13 +48,16 @@ public struct LinkFact: Sendable, Hashable {
 
     public init(
         index: InterfaceIndex, name: String, hardwareType: UInt16 = 1, flags: Flags = [.up, .lowerUp],
-        kind: String? = nil, device: Device = Device()
+        kind: String? = nil, lower: InterfaceIndex? = nil, hardwareAddress: [UInt8] = [],
+        device: Device = Device()
     ) {
         self.index = index
         self.name = name
         self.hardwareType = hardwareType
         self.flags = flags
         self.kind = kind
+        self.lower = lower
+        self.hardwareAddress = hardwareAddress
         self.device = device
     }
 }
@@ -67,6 +74,9 @@ public struct AddressFact: Sendable, Hashable {
     public struct Flags: OptionSet, Sendable, Hashable {
         public let rawValue: UInt32
         public init(rawValue: UInt32) { self.rawValue = rawValue }
+        /// IFA_F_TEMPORARY: made up for privacy, and replaced after a while (RFC 8981). The same bit says
+        /// "secondary" of an IPv4 address.
+        public static let temporary = Flags(rawValue: 0x01)
         /// IFA_F_DADFAILED: another host has it (RFC 4862 section 5.4).
         public static let duplicate = Flags(rawValue: 0x08)
         /// IFA_F_DEPRECATED: not for new connections (RFC 4862 section 5.5.4).

@@ -3,6 +3,8 @@ public struct PathChange: Sendable, Hashable, CustomStringConvertible {
     public enum Reason: String, Sendable, Hashable {
         /// The first snapshot a consumer sees.
         case initial
+        /// The machine woke from sleep: what was known of the paths may be old.
+        case resumed
         case pathAppeared = "path_appeared"
         case pathLost = "path_lost"
         case primaryChanged = "primary_changed"
@@ -17,6 +19,11 @@ public struct PathChange: Sendable, Hashable, CustomStringConvertible {
         case gatewaysChanged = "gateways_changed"
         case metricChanged = "metric_changed"
         case familiesChanged = "families_changed"
+        case nameServersChanged = "name_servers_changed"
+        /// Another Wi-Fi network.
+        case ssidChanged = "ssid_changed"
+        /// Another interface carries the tunnel's packets.
+        case carrierChanged = "carrier_changed"
         /// An interface that is no path came, went, or is none for another reason now.
         case excludedChanged = "excluded_changed"
     }
@@ -46,6 +53,7 @@ extension PathSnapshot {
     public func changes(since old: PathSnapshot?) -> [PathChange] {
         guard let old else { return [PathChange(.initial)] }
         var changes: [PathChange] = []
+        if resumes != old.resumes { changes.append(PathChange(.resumed)) }
         if old.primary?.name != primary?.name {
             changes.append(
                 PathChange(
@@ -78,11 +86,19 @@ extension PathSnapshot {
             changes.append(
                 PathChange(.orderChanged, detail: interfaces.map(\.name).joined(separator: ", ")))
         }
+        if nameServers != old.nameServers {
+            changes.append(
+                PathChange(
+                    .nameServersChanged,
+                    detail: "were \(list(old.nameServers)), are \(list(nameServers))"))
+        }
         return changes + excludedChanges(since: old)
     }
 
     private func excludedChanges(since old: PathSnapshot) -> [PathChange] {
-        let before = Dictionary(old.excluded.map { ($0.interface.index, $0) }) { first, _ in first }
+        // Only those for which a consumer is woken: the others come and go by the hundred.
+        let (excluded, oldExcluded) = (significantExcluded, old.significantExcluded)
+        let before = Dictionary(oldExcluded.map { ($0.interface.index, $0) }) { first, _ in first }
         let now = Dictionary(excluded.map { ($0.interface.index, $0) }) { first, _ in first }
         var changes: [PathChange] = []
         for new in excluded where before[new.interface.index] != new {
@@ -91,7 +107,7 @@ extension PathSnapshot {
             changes.append(
                 PathChange(.excludedChanged, interface: new.interface.name, detail: "\(new.reason)"))
         }
-        for lost in old.excluded where now[lost.interface.index] == nil {
+        for lost in oldExcluded where now[lost.interface.index] == nil {
             // One that is a path now, or plugged in again, is already told under its name.
             guard !interfaces.contains(where: { $0.index == lost.interface.index }),
                 interface(named: lost.interface.name) == nil
@@ -114,21 +130,23 @@ extension PathInterface {
             changes.append(
                 PathChange(reason, interface: name, detail: "was \(text(was)), is \(text(isNow))"))
         }
-        func list(_ items: [some CustomStringConvertible]) -> String {
-            items.isEmpty ? "none" : items.map(\.description).joined(separator: " ")
-        }
         // With its source, which may be all that differs.
-        func tag(_ verdict: Verdict<Bool>) -> String {
-            "\(verdict.value ? "yes" : "no") by \(verdict.source.rawValue)"
+        func source<Value>(_ verdict: Verdict<Value>) -> String {
+            verdict.source.rawValue + (verdict.inheritedFrom.map { " of \($0)" } ?? "")
         }
         compare(.interfaceRenamed, \.name) { $0 }
-        compare(.typeChanged, \.type) { "\($0.value.rawValue) by \($0.source.rawValue)" }
-        compare(.expensiveChanged, \.expensive, tag)
-        compare(.constrainedChanged, \.constrained, tag)
+        compare(.typeChanged, \.type) { "\($0.value.rawValue) by \(source($0))" }
+        compare(.expensiveChanged, \.expensive) {
+            $0.value.rawValue.split(separator: "_").joined(separator: " ") + " by \(source($0))"
+        }
+        compare(.constrainedChanged, \.constrained) { "\($0.value ? "yes" : "no") by \(source($0))" }
         compare(.familiesChanged, \.families) { $0 }
-        compare(.addressesChanged, \.addresses, list)
+        compare(.addressesChanged, \.significant.addresses, list)
         compare(.gatewaysChanged, \.gateways, list)
         compare(.metricChanged, \.metric) { $0.map(String.init) ?? "none" }
+        compare(.nameServersChanged, \.nameServers, list)
+        compare(.ssidChanged, \.ssid) { $0 ?? "none" }
+        compare(.carrierChanged, \.carrier) { $0 ?? "none" }
         return changes
     }
 
@@ -141,4 +159,8 @@ extension PathInterface {
         case (false, false): "none"
         }
     }
+}
+
+private func list(_ items: [some CustomStringConvertible]) -> String {
+    items.isEmpty ? "none" : items.map(\.description).joined(separator: " ")
 }

@@ -6,16 +6,22 @@ public struct PathSnapshot: Sendable, Hashable {
     public var interfaces: [PathInterface]
     /// Every other interface, and what disqualifies it.
     public var excluded: [ExcludedInterface]
+    /// The system's name servers (resolv.conf), in their order. A path's own are in its `nameServers`.
+    public var nameServers: [IPAddress]
+    /// How often the machine woke from sleep since the monitor started.
+    public var resumes: UInt64
     /// What differs from the snapshot this consumer got before.
     public var changes: [PathChange]
 
     public init(
         generation: UInt64 = 0, interfaces: [PathInterface] = [], excluded: [ExcludedInterface] = [],
-        changes: [PathChange] = []
+        nameServers: [IPAddress] = [], resumes: UInt64 = 0, changes: [PathChange] = []
     ) {
         self.generation = generation
         self.interfaces = interfaces
         self.excluded = excluded
+        self.nameServers = nameServers
+        self.resumes = resumes
         self.changes = changes
     }
 
@@ -61,9 +67,20 @@ public struct PathSnapshot: Sendable, Hashable {
         return all.first { $0.addresses.contains { $0.address.inZone(0) == address.inZone(0) } }
     }
 
-    /// Whether a consumer would notice a difference: all but the number and the reasons.
+    /// Whether nothing differs that a consumer should be woken for.
+    ///
+    /// Left out: the number and the reasons; signal and link speed, which never stand still; whether an
+    /// address is deprecated just now, which router advertisements flip every few seconds; and interfaces
+    /// made by software that lead nowhere, which come and go by the hundred where containers run.
     public func hasSameContent(as other: PathSnapshot) -> Bool {
-        interfaces == other.interfaces && excluded == other.excluded
+        interfaces.map(\.significant) == other.interfaces.map(\.significant)
+            && significantExcluded == other.significantExcluded
+            && nameServers == other.nameServers && resumes == other.resumes
+    }
+
+    var significantExcluded: [ExcludedInterface] {
+        excluded.filter { $0.interface.type.value != .virtual }
+            .map { ExcludedInterface($0.interface.significant, reason: $0.reason) }
     }
 }
 
@@ -73,7 +90,7 @@ public struct PathInterface: Sendable, Hashable {
     public var name: String
     public var type: Verdict<InterfaceType>
     /// Whether traffic costs money or somebody's allowance: cellular, a telephone's hotspot.
-    public var expensive: Verdict<Bool>
+    public var expensive: Verdict<Expense>
     /// Whether the user asked to save data here.
     public var constrained: Verdict<Bool>
     public var addresses: [InterfaceAddress]
@@ -81,16 +98,24 @@ public struct PathInterface: Sendable, Hashable {
     public var gateways: [IPAddress]
     /// The lowest metric among its default routes; nil without one.
     public var metric: UInt32?
+    /// The name servers that belong to this path, where somebody says so.
+    public var nameServers: [IPAddress]
+    /// The name of the Wi-Fi network.
+    public var ssid: String?
+    /// The interface that carries a tunnel's packets.
+    public var carrier: String?
+    public var quality: PathQuality
     /// Whether the kernel has both a default route and a usable address here.
     public var supportsIPv4: Bool
     public var supportsIPv6: Bool
 
     public init(
         index: InterfaceIndex, name: String, type: Verdict<InterfaceType>,
-        expensive: Verdict<Bool> = Verdict(false, .assumed),
+        expensive: Verdict<Expense> = Verdict(.unknown, .assumed),
         constrained: Verdict<Bool> = Verdict(false, .assumed), addresses: [InterfaceAddress] = [],
-        gateways: [IPAddress] = [], metric: UInt32? = nil, supportsIPv4: Bool = false,
-        supportsIPv6: Bool = false
+        gateways: [IPAddress] = [], metric: UInt32? = nil, nameServers: [IPAddress] = [],
+        ssid: String? = nil, carrier: String? = nil, quality: PathQuality = PathQuality(),
+        supportsIPv4: Bool = false, supportsIPv6: Bool = false
     ) {
         self.index = index
         self.name = name
@@ -100,11 +125,16 @@ public struct PathInterface: Sendable, Hashable {
         self.addresses = addresses
         self.gateways = gateways
         self.metric = metric
+        self.nameServers = nameServers
+        self.ssid = ssid
+        self.carrier = carrier
+        self.quality = quality
         self.supportsIPv4 = supportsIPv4
         self.supportsIPv6 = supportsIPv6
     }
 
-    public var isExpensive: Bool { expensive.value }
+    /// Whether it is known or guessed to be expensive.
+    public var isExpensive: Bool { expensive.value.isExpensive }
     public var isConstrained: Bool { constrained.value }
 
     public func supports(_ family: IPAddress.Family) -> Bool {
@@ -112,14 +142,39 @@ public struct PathInterface: Sendable, Hashable {
     }
 }
 
+extension PathInterface {
+    /// The interface without what changes all the time and matters to nobody's next connection.
+    var significant: PathInterface {
+        var copy = self
+        copy.quality = PathQuality()
+        copy.addresses = addresses.map { InterfaceAddress($0.address, prefixLength: $0.prefixLength) }
+        return copy
+    }
+}
+
 /// An address with the length of its network's prefix.
 public struct InterfaceAddress: Sendable, Hashable, Comparable, CustomStringConvertible {
     public var address: IPAddress
     public var prefixLength: UInt8
+    public var state: State
+    /// Made up for privacy, and replaced after a while (RFC 8981).
+    public var isTemporary: Bool
 
-    public init(_ address: IPAddress, prefixLength: UInt8) {
+    public enum State: String, Sendable, Hashable {
+        case preferred
+        /// Not for new connections, where there is another (RFC 4862 section 5.5.4).
+        case deprecated
+        /// Duplicate detection still runs; until it ends nothing can be sent from it.
+        case tentative
+    }
+
+    public init(
+        _ address: IPAddress, prefixLength: UInt8, state: State = .preferred, isTemporary: Bool = false
+    ) {
         self.address = address
         self.prefixLength = prefixLength
+        self.state = state
+        self.isTemporary = isTemporary
     }
 
     public var description: String { "\(address.inZone(0))/\(prefixLength)" }

@@ -31,11 +31,16 @@ public struct SnapshotReducer: Sendable {
     private var addresses: [InterfaceIndex: [InterfaceAddress: AddressFact]] = [:]
     private var routes: [DefaultRouteFact] = []
     private var reach: InternetReach?
-    private var overrides: InterfaceOverrides
+    private let overrides: InterfaceOverrides
+    /// What others than rtnetlink say.
+    public var hints = InterfaceHints()
 
     public init(overrides: InterfaceOverrides = InterfaceOverrides()) {
         self.overrides = overrides
     }
+
+    /// The links as they were announced last.
+    public var allLinks: [LinkFact] { links.values.sorted { $0.index < $1.index } }
 
     public mutating func replaceLinks(_ facts: [LinkFact]) {
         links = Dictionary(facts.map { ($0.index, $0) }) { _, last in last }
@@ -98,9 +103,11 @@ public struct SnapshotReducer: Sendable {
             uniqueKeysWithValues: IPAddress.Family.allCases.compactMap { family in
                 outermostTunnel(family).map { (family, $0) }
             })
-        var snapshot = PathSnapshot()
+        let tags = PathTags(overrides: overrides, hints: hints)
+        let carrier = defaultCarrier
+        var snapshot = PathSnapshot(nameServers: hints.nameServers, resumes: hints.resumes)
         for link in links.values.sorted(by: { $0.index < $1.index }) {
-            let described = describe(link, tunnels)
+            let described = describe(link, tunnels, tags, carrier)
             if let reason = exclusion(of: link, described, tunnels) {
                 snapshot.excluded.append(ExcludedInterface(described, reason: reason))
             } else {
@@ -116,9 +123,12 @@ public struct SnapshotReducer: Sendable {
     }
 
     private func describe(
-        _ link: LinkFact, _ tunnels: [IPAddress.Family: LinkFact]
+        _ link: LinkFact, _ tunnels: [IPAddress.Family: LinkFact], _ tags: PathTags,
+        _ defaultCarrier: LinkFact?
     ) -> PathInterface {
         let type = type(of: link)
+        let chain = carriers(of: link, defaultCarrier)
+        let own = inheritedTags(link, type: type.value, chain: chain, tags)
         let mine = routes.filter { $0.interface == link.index }
         let facts = (addresses[link.index] ?? [:]).values
         var gateways: [IPAddress] = []
@@ -131,12 +141,11 @@ public struct SnapshotReducer: Sendable {
                 && (tunnels[family].map { $0.index == link.index } ?? true)
         }
         return PathInterface(
-            index: link.index, name: link.name, type: type,
-            expensive: overrides.verdict(for: link.name, \.isExpensive)
-                ?? (type.value == .cellular ? Verdict(true, .interfaceType) : Verdict(false, .assumed)),
-            constrained: overrides.verdict(for: link.name, \.isConstrained) ?? Verdict(false, .assumed),
-            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map(\.assigned).sorted(),
-            gateways: gateways, metric: mine.map(\.metric).min(),
+            index: link.index, name: link.name, type: type, expensive: own.expensive,
+            constrained: own.constrained,
+            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map(\.described).sorted(),
+            gateways: gateways, metric: mine.map(\.metric).min(), nameServers: tags.nameServers(of: link),
+            ssid: tags.ssid(of: link), carrier: chain.first?.name, quality: tags.quality(of: link),
             supportsIPv4: supports(.ipv4), supportsIPv6: supports(.ipv6))
     }
 
@@ -157,6 +166,52 @@ public struct SnapshotReducer: Sendable {
 
     private func type(of link: LinkFact) -> Verdict<InterfaceType> {
         overrides.verdict(for: link.name, \.type) ?? InterfaceClassifier.classify(link)
+    }
+
+    // MARK: What carries a tunnel
+
+    /// The interfaces that carry another one's packets, the nearest first.
+    private func carriers(of link: LinkFact, _ defaultCarrier: LinkFact?) -> [LinkFact] {
+        var chain: [LinkFact] = []
+        // Tunnels in tunnels end somewhere; a bound is for a kernel that says otherwise.
+        while chain.count < 8, let next = carrier(of: chain.last ?? link, defaultCarrier),
+            next.index != link.index, !chain.contains(where: { $0.index == next.index })
+        {
+            chain.append(next)
+        }
+        return chain
+    }
+
+    private func carrier(of link: LinkFact, _ defaultCarrier: LinkFact?) -> LinkFact? {
+        let isTunnel = type(of: link).value == .tunnel
+        // A veth's "lower" link is its other end.
+        if let lower = link.lower, isTunnel || ["vlan", "macvlan", "ipvlan"].contains(link.kind) {
+            return links[lower]
+        }
+        return isTunnel ? defaultCarrier : nil
+    }
+
+    /// What a tunnel's own packets most likely leave through: the best default route of the main table that
+    /// is not a tunnel's. VPNs that take the default traffic over leave it there for themselves.
+    private var defaultCarrier: LinkFact? {
+        routes.filter { route in
+            links[route.interface].map { isWorking($0) && type(of: $0).value != .tunnel } ?? false
+        }.min {
+            ($0.metric, $0.family, $0.interface) < ($1.metric, $1.family, $1.interface)
+        }.flatMap { links[$0.interface] }
+    }
+
+    /// The tags of the last carrier, handed up from one to the next.
+    private func inheritedTags(
+        _ link: LinkFact, type: InterfaceType, chain: [LinkFact], _ tags: PathTags
+    ) -> PathTags.Tags {
+        var below: (name: String, tags: PathTags.Tags)?
+        for carrier in chain.reversed() {
+            below = (
+                carrier.name, tags.tags(of: carrier, type: self.type(of: carrier).value, carrier: below)
+            )
+        }
+        return tags.tags(of: link, type: type, carrier: below)
     }
 
     /// Admin up and a carrier: without one the kernel keeps the route and loses the packets.
@@ -181,7 +236,16 @@ public struct SnapshotReducer: Sendable {
 }
 
 extension AddressFact {
+    /// What tells it from the interface's other addresses.
     fileprivate var assigned: InterfaceAddress { InterfaceAddress(address, prefixLength: prefixLength) }
+
+    fileprivate var described: InterfaceAddress {
+        let isTentative = flags.contains(.tentative) && !flags.contains(.optimistic)
+        return InterfaceAddress(
+            address, prefixLength: prefixLength,
+            state: isTentative ? .tentative : flags.contains(.deprecated) ? .deprecated : .preferred,
+            isTemporary: address.family == .ipv6 && flags.contains(.temporary))
+    }
 }
 
 extension PathInterface {

@@ -33,7 +33,7 @@ struct InterfaceClassifierTests {
                 Verdict(.tunnel, .kernel),  // the kind
                 Verdict(.cellular, .kernel),  // DEVTYPE
                 Verdict(.wifi, .kernel),  // the radio
-                Verdict(.cellular, .kernel),  // the driver
+                Verdict(.cellular, .driver),  // the driver
                 Verdict(.tunnel, .kernel),  // ARPHRD_SIT
                 Verdict(.cellular, .name),  // rmnet…
                 Verdict(.wired, .kernel),  // Ethernet, and nothing against it
@@ -66,7 +66,7 @@ struct InterfaceClassifierTests {
     @Test(
         "follows the device's own DEVTYPE",
         arguments: [
-            ("wlan", .wifi), ("wwan", .cellular), ("bluetooth", .other), ("bridge", .virtual),
+            ("wlan", .wifi), ("wwan", .cellular), ("bluetooth", .bluetooth), ("bridge", .virtual),
             ("vlan", .wired), ("bond", .wired), ("gadget", .wired),
         ] as [(String, InterfaceType)])
     func devtype(devtype: String, type: InterfaceType) {
@@ -79,7 +79,23 @@ struct InterfaceClassifierTests {
         arguments: ["qmi_wwan", "cdc_mbim", "sierra_net", "hso", "huawei_cdc_ncm", "iosm", "mtk_t7xx"])
     func modemDriver(driver: String) {
         let link = LinkFact(index: 9, name: "eth7", device: .init(driver: driver))
-        #expect(InterfaceClassifier.classify(link) == Verdict(.cellular, .kernel))
+        #expect(InterfaceClassifier.classify(link) == Verdict(.cellular, .driver))
+    }
+
+    @Test(
+        "of a telephone on a USB cable is cellular: by its driver, or by an address made up",
+        arguments: [
+            ("ipheth", nil, Verdict(.cellular, .driver)), ("rndis_host", nil, Verdict(.cellular, .driver)),
+            ("cdc_ether", 0x02, Verdict(.cellular, .driver)), ("cdc_ncm", 0x06, Verdict(.cellular, .driver)),
+            // An adapter with its maker's address is a wire, and so is one that tells no address.
+            ("cdc_ether", 0x00, Verdict(.wired, .kernel)), ("cdc_ncm", nil, Verdict(.wired, .kernel)),
+            ("r8152", 0x02, Verdict(.wired, .kernel)),
+        ] as [(String, UInt8?, Verdict<InterfaceType>)])
+    func tetheredTelephone(driver: String, firstByte: UInt8?, verdict: Verdict<InterfaceType>) {
+        let link = LinkFact(
+            index: 9, name: "enx0", hardwareAddress: firstByte.map { [$0, 0, 0, 0, 0, 1] } ?? [],
+            device: .init(driver: driver))
+        #expect(InterfaceClassifier.classify(link) == verdict)
     }
 
     @Test(

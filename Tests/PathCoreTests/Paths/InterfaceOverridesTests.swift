@@ -58,7 +58,7 @@ struct InterfaceOverridesTests {
     }
 
     private static let words = """
-        wired, wifi, cellular, loopback, tunnel, virtual, other, [not-]expensive, [not-]constrained
+        wired, wifi, cellular, bluetooth, loopback, tunnel, virtual, other, [not-]expensive, [not-]constrained
         """
 
     @Test("counts for each property by itself: the program, then the environment, then the evidence")
@@ -78,13 +78,13 @@ struct InterfaceOverridesTests {
             reducer.snapshot().excluded.map(\.interface) == [
                 PathInterface(
                     index: 2, name: "said", type: Verdict(.wifi, .configuration),
-                    expensive: Verdict(false, .configuration), constrained: Verdict(true, .configuration)),
+                    expensive: Verdict(.no, .configuration), constrained: Verdict(true, .configuration)),
                 PathInterface(
                     index: 3, name: "half", type: Verdict(.wired, .environment),
-                    expensive: Verdict(false, .configuration), constrained: Verdict(true, .environment)),
+                    expensive: Verdict(.no, .configuration), constrained: Verdict(true, .environment)),
                 PathInterface(
                     index: 4, name: "silent", type: Verdict(.cellular, .kernel),
-                    expensive: Verdict(true, .interfaceType), constrained: Verdict(false, .assumed)),
+                    expensive: Verdict(.guessedYes, .interfaceType), constrained: Verdict(false, .assumed)),
             ])
     }
 
@@ -98,6 +98,6 @@ struct InterfaceOverridesTests {
                 ]))
         #expect(
             reducer.snapshot().excluded.map(\.interface.expensive)
-                == [Verdict(true, .interfaceType), Verdict(false, .assumed)])
+                == [Verdict(.guessedYes, .interfaceType), Verdict(.guessedNo, .interfaceType)])
     }
 }

@@ -76,7 +76,7 @@ struct PathChangeTests {
     func properties() {
         var new = wired
         new.type = Verdict(.wifi, .configuration)
-        new.expensive = Verdict(true, .environment)
+        new.expensive = Verdict(.yes, .environment)
         new.constrained = Verdict(true, .configuration)
         (new.supportsIPv4, new.supportsIPv6) = (false, true)
         new.addresses = [InterfaceAddress("2001:db8::2/64"), InterfaceAddress("fe80::2/64")]
@@ -85,7 +85,7 @@ struct PathChangeTests {
         #expect(
             changes([wired], [new]) == [
                 "eth0 type changed (was wired by kernel, is wifi by configuration)",
-                "eth0 expensive changed (was no by assumed, is yes by environment)",
+                "eth0 expensive changed (was unknown by assumed, is yes by environment)",
                 "eth0 constrained changed (was no by assumed, is yes by configuration)",
                 "eth0 families changed (was IPv4, is IPv6)",
                 "eth0 addresses changed (was 192.0.2.2/24, is 2001:db8::2/64 fe80::2/64)",
@@ -98,11 +98,11 @@ struct PathChangeTests {
     func sources() {
         var new = wired
         new.type = Verdict(.wired, .configuration)
-        new.expensive = Verdict(false, .environment)
+        new.expensive = Verdict(.no, .environment)
         #expect(
             changes([wired], [new]) == [
                 "eth0 type changed (was wired by kernel, is wired by configuration)",
-                "eth0 expensive changed (was no by assumed, is no by environment)",
+                "eth0 expensive changed (was unknown by assumed, is no by environment)",
             ])
     }
 
@@ -231,14 +231,27 @@ private func differences(from old: PathSnapshot, to new: PathSnapshot) -> Set<Na
         if path.expensive != was.expensive { found.insert(Named(.expensiveChanged, path.name)) }
         if path.constrained != was.constrained { found.insert(Named(.constrainedChanged, path.name)) }
         if path.families != was.families { found.insert(Named(.familiesChanged, path.name)) }
-        if path.addresses != was.addresses { found.insert(Named(.addressesChanged, path.name)) }
+        if path.settled.addresses != was.settled.addresses {
+            found.insert(Named(.addressesChanged, path.name))
+        }
         if path.gateways != was.gateways { found.insert(Named(.gatewaysChanged, path.name)) }
+        if path.carrier != was.carrier { found.insert(Named(.carrierChanged, path.name)) }
         if path.metric != was.metric { found.insert(Named(.metricChanged, path.name)) }
     }
-    for excluded in new.excluded {
+    for excluded in new.excluded where excluded.interface.type.value != .virtual {
         let was = old.excluded.first { $0.interface.index == excluded.interface.index }
         let wasPath = old.interfaces.contains { $0.index == excluded.interface.index }
-        if was != excluded, !wasPath { found.insert(Named(.excludedChanged, excluded.interface.name)) }
+        let isSame = was?.interface.settled == excluded.interface.settled && was?.reason == excluded.reason
+        if !isSame, !wasPath { found.insert(Named(.excludedChanged, excluded.interface.name)) }
     }
     return found
+}
+
+extension PathInterface {
+    /// Without the states of its addresses, which consumers are not woken for.
+    fileprivate var settled: PathInterface {
+        var copy = self
+        copy.addresses = addresses.map { InterfaceAddress($0.address, prefixLength: $0.prefixLength) }
+        return copy
+    }
 }

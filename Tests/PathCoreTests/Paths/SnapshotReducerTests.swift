@@ -24,6 +24,7 @@ struct SnapshotReducerTests {
             snapshot.interfaces == [
                 PathInterface(
                     index: 2, name: "eth0", type: Verdict(.wired, .kernel),
+                    expensive: Verdict(.guessedNo, .interfaceType),
                     addresses: ["192.0.2.2/24", "2001:db8::2/64", "fe80::2/64"].map {
                         let address = InterfaceAddress($0)
                         return InterfaceAddress(

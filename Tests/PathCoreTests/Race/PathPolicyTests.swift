@@ -4,7 +4,8 @@ import Testing
 @Suite("A policy")
 struct PathPolicyTests {
     private let costly = PathInterface(
-        index: 4, name: "wwan0", type: Verdict(.cellular, .kernel), expensive: Verdict(true, .interfaceType),
+        index: 4, name: "wwan0", type: Verdict(.cellular, .kernel),
+        expensive: Verdict(.guessedYes, .interfaceType),
         constrained: Verdict(true, .configuration))
 
     @Test("allows everything at first")
@@ -43,7 +44,7 @@ struct PathPolicyTests {
         policy.preferredInterface = "eth0"
         #expect(policy.refusal(of: costly) == nil)
         var cheap = costly
-        (cheap.expensive, cheap.constrained) = (Verdict(false, .assumed), Verdict(false, .assumed))
+        (cheap.expensive, cheap.constrained) = (Verdict(.unknown, .assumed), Verdict(false, .assumed))
         policy.allowsExpensivePaths = false
         policy.allowsConstrainedPaths = false
         #expect(policy.refusal(of: cheap) == nil)
