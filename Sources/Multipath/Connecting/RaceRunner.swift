@@ -95,7 +95,14 @@ actor RaceRunner {
             resolved = (addresses, now)
             let candidates = candidates(for: addresses)
             omissions = candidates.omissions
-            perform(machine.resolved(candidates.branches, at: now))
+            let branches = candidates.branches.compactMap { branch in
+                branch.first.map {
+                    RaceMachine.Branch(
+                        interface: $0.interface, candidates: branch,
+                        attemptDelay: configuration.race.attemptDelay)
+                }
+            }
+            perform(machine.plan(branches, isFinal: true, at: now))
         } catch {
             perform(machine.resolutionFailed(error, at: .now))
         }
@@ -143,6 +150,7 @@ actor RaceRunner {
             switch action {
             case .start(let id, let candidate): start(id, candidate)
             case .cancel(let id): end(id)
+            case .confirm: break
             case .win(let id): win(id)
             case .fail(let failure): conclude(failure: failure)
             }

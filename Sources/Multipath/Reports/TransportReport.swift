@@ -91,6 +91,7 @@ public struct AttemptReport: Sendable, Hashable {
         case .won: outcome = .won
         case .pending, .cancelled: outcome = .cancelled
         case .failed(let reason): outcome = .failed(reason)
+        case .pathLost: outcome = .failed("its path was lost")
         }
     }
 }

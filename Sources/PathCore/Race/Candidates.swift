@@ -63,7 +63,7 @@ public struct CandidateList: Sendable, Hashable {
     /// Works out the candidates.
     ///
     /// - Parameters:
-    ///   - addresses: the destination's addresses in RFC 6724 order.
+    ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
     ///   - route: the kernel's answer for an address, free to choose (nil) or bound to one interface.
     public init(
@@ -72,7 +72,8 @@ public struct CandidateList: Sendable, Hashable {
     ) {
         var omissions: [Omission] = []
         var reachable: [InterfaceIndex: [IPAddress]] = [:]
-        for address in Self.interleaved(addresses) {
+        var seen: Set<IPAddress> = []
+        for address in addresses where seen.insert(address).inserted {
             for index in Self.interfaces(for: address, in: snapshot, route: route) {
                 reachable[index, default: []].append(address)
             }
@@ -92,7 +93,8 @@ public struct CandidateList: Sendable, Hashable {
                     Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal))
                 return nil
             }
-            return Self.order(addresses, protocols).map { address, transport in
+            let sorted = DestinationOrder(sources: interface.addresses).sorted(addresses)
+            return Self.order(Self.interleaved(sorted), protocols).map { address, transport in
                 Candidate(
                     interface: interface.index, interfaceName: interface.name,
                     endpoint: IPEndpoint(address, port: port), transport: transport)
@@ -153,11 +155,9 @@ public struct CandidateList: Sendable, Hashable {
 
     /// Alternates the families, beginning with the first address's (RFC 8305 section 4).
     static func interleaved(_ addresses: [IPAddress]) -> [IPAddress] {
-        var seen: Set<IPAddress> = []
-        let unique = addresses.filter { seen.insert($0).inserted }
-        guard let first = unique.first else { return [] }
-        let same = unique.filter { $0.family == first.family }
-        let other = unique.filter { $0.family != first.family }
+        guard let first = addresses.first else { return [] }
+        let same = addresses.filter { $0.family == first.family }
+        let other = addresses.filter { $0.family != first.family }
         var result: [IPAddress] = []
         for position in 0..<max(same.count, other.count) {
             if position < same.count { result.append(same[position]) }

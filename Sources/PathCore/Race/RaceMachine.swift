@@ -2,23 +2,31 @@
 //
 // Rules (RFC 8305 section 5, RFC 9623 section 4):
 //  1. Attempts are staggered, never all at once. Inside a branch (a path) the next one starts when the
-//     attempt delay has passed since the last one, or at once when one of the branch fails.
+//     branch's attempt delay has passed since the last one, or at once when one of the branch fails.
 //  2. The next branch opens one attempt delay after the one before it, or at once when that one has nothing
 //     left that could still win or start. Branches then run on independent timers (RFC 9623, "staggered
 //     racing"), so that many addresses on a dead path never hold back a living one.
-//  3. The first attempt that is usable wins; all others are cancelled in the same step.
-//  4. The race fails when nothing is left, or at its deadline. The deadline binds everything: it counts from
-//     the beginning of name resolution. An answer that came before anybody looked at the clock still wins.
+//  3. The plan may change while the race runs: a second family's addresses come late (RFC 8305 section 3), a
+//     path appears, a path is lost. What was attempted is not attempted again; attempts over a path that is
+//     no longer in the plan are cancelled at once; a new branch waits for its turn like any other.
+//  4. The first attempt that is usable wins; all others are cancelled in the same step. Usable is a complete
+//     handshake, or, where the caller confirms, what the caller calls so (TLS is up): until then the others
+//     go on (RFC 8305 section 5, "a connection that needs TLS").
+//  5. The race fails when nothing is left and nothing more can come, or at its deadline. The deadline binds
+//     everything: it counts from the beginning of name resolution. An answer that came before anybody looked
+//     at the clock still wins.
 //
-//                    resolved, with candidates
-//   ┌───────────┐ ──────────────────────────────► ┌─────────┐ connected ┌──────────┐
-//   │ resolving │                                 │ racing  │ ────────► │ finished │
-//   └───────────┘ ──────────────────────────────► └─────────┘ ────────► └──────────┘
-//         resolved with none, failed, deadline        nothing left, deadline, cancelled
+//               plan                          connected             confirmed
+//   ┌───────────┐ ──► ┌─────────┐ ─────────────────────────────────► ┌──────────┐
+//   │ resolving │     │ racing  │ ◄─ plan ─┐   (or: connected, where  │ finished │
+//   └───────────┘     └─────────┘ ─────────┘    nobody confirms)     └──────────┘
+//         │ failed, deadline   │ nothing left, deadline, cancelled        ▲
+//         └────────────────────┴──────────────────────────────────────────┘
 //
-// Call order: `begin`, then one of `resolved` and `resolutionFailed`; then `connected`, `failed` and
-// `timeReached` as they happen. After each call perform the actions in order, and call `timeReached` at
-// `nextDeadline`. `cancel` is legal at any time. A finished machine answers everything with no action.
+// Call order: `begin`, then `plan` (again whenever it changes) or `resolutionFailed`; then `connected`,
+// `confirmed`, `failed` and `timeReached` as they happen. After each call perform the actions in order, and
+// call `timeReached` at `nextDeadline`. `cancel` is legal at any time. A finished machine answers everything
+// with no action.
 
 /// Decides when each connection attempt starts, and which one wins.
 public struct RaceMachine: Sendable {
@@ -27,13 +35,30 @@ public struct RaceMachine: Sendable {
 
     /// The race's times.
     public struct Configuration: Sendable, Hashable {
-        /// How long an attempt is alone before the next one starts: 250 ms, RFC 8305's default. Kept within
-        /// 10 ms and 2 s, that RFC's bounds.
+        /// How long an attempt is alone before the next one starts, where nothing is known of the path: 250 ms,
+        /// RFC 8305's default. Kept within 10 ms and 2 s, that RFC's bounds.
         public var attemptDelay: Duration = .milliseconds(250)
         /// How long the whole may take, name resolution included.
         public var timeout: Duration = .seconds(10)
+        /// Whether a complete handshake must be confirmed before it wins.
+        public var needsConfirmation = false
 
         public init() {}
+    }
+
+    /// A path's part in the race.
+    public struct Branch: Sendable, Hashable {
+        public var interface: InterfaceIndex
+        /// In the order in which they start.
+        public var candidates: [Candidate]
+        /// How long one of its attempts is alone before the next one starts.
+        public var attemptDelay: Duration
+
+        public init(interface: InterfaceIndex, candidates: [Candidate], attemptDelay: Duration) {
+            self.interface = interface
+            self.candidates = candidates
+            self.attemptDelay = attemptDelay
+        }
 
         var boundedDelay: Duration { min(max(attemptDelay, .milliseconds(10)), .seconds(2)) }
     }
@@ -43,6 +68,8 @@ public struct RaceMachine: Sendable {
         case start(AttemptID, Candidate)
         /// Close its descriptor; nothing is to be reported about it any more.
         case cancel(AttemptID)
+        /// Its handshake is complete: find out whether it is usable, then say `confirmed` or `failed`.
+        case confirm(AttemptID)
         case win(AttemptID)
         case fail(Failure)
     }
@@ -68,6 +95,8 @@ public struct RaceMachine: Sendable {
     public struct Attempt: Sendable, Hashable {
         public var candidate: Candidate
         public var started: MonotonicTime
+        /// When its handshake was complete.
+        public var connected: MonotonicTime?
         public var ended: MonotonicTime?
         public var outcome: Outcome
 
@@ -78,32 +107,52 @@ public struct RaceMachine: Sendable {
             case cancelled
             /// The error's words.
             case failed(String)
+            /// Its path went away, or may not be used any more.
+            case pathLost
         }
     }
 
-    private struct Branch: Sendable {
-        var waiting: ArraySlice<Candidate>
-        /// When the next candidate starts; nil while the branch is closed or has none left.
-        var nextStart: MonotonicTime?
+    private struct Lane: Sendable {
+        var branch: Branch
+        /// What has not been started yet.
+        var waiting: ArraySlice<Candidate> = []
+        var opened: MonotonicTime?
+        /// The last start in it, or the last handshake that is to be confirmed.
+        var latest: MonotonicTime?
+        /// One of its attempts failed, so the next one starts at once.
+        var isHurried = false
         var running = 0
 
         /// Whether it can neither win nor start anything any more.
         var isExhausted: Bool { waiting.isEmpty && running == 0 }
+
+        /// When the next candidate starts; nil while the lane is closed or has none left.
+        var nextStart: MonotonicTime? {
+            guard let opened, !waiting.isEmpty else { return nil }
+            guard let latest, !isHurried else { return opened }
+            return latest.advanced(by: branch.boundedDelay)
+        }
     }
 
     private enum State: Sendable {
         case idle
         case resolving
-        case racing(branches: [Branch], opened: Int, nextOpening: MonotonicTime?)
+        case racing
         case finished
     }
 
     public let configuration: Configuration
     /// Every attempt that was started, by its number.
     public private(set) var attempts: [Attempt] = []
-    private var branchOf: [Int] = []
     private var state = State.idle
+    private var lanes: [Lane] = []
+    /// Whether the plan may still grow: an answer of the resolver, or a path, is waited for.
+    private var isPlanFinal = false
     private var deadline: MonotonicTime?
+    /// The lane that opened last, by its interface.
+    private var latestOpening: (interface: InterfaceIndex, at: MonotonicTime)?
+    /// A path was lost or is suspect, so the next lane opens at once.
+    private var isOpeningHurried = false
 
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
@@ -114,8 +163,7 @@ public struct RaceMachine: Sendable {
         switch state {
         case .idle, .finished: nil
         case .resolving: deadline
-        case .racing(let branches, _, let nextOpening):
-            ([deadline, nextOpening] + branches.map(\.nextStart)).compactMap { $0 }.min()
+        case .racing: ([deadline, nextOpening?.at] + lanes.map(\.nextStart)).compactMap { $0 }.min()
         }
     }
 
@@ -126,13 +174,31 @@ public struct RaceMachine: Sendable {
         deadline = now.advanced(by: configuration.timeout)
     }
 
-    /// The candidates are known: one list for each path, in order of preference.
-    public mutating func resolved(_ branches: [[Candidate]], at now: MonotonicTime) -> [Action] {
-        guard case .resolving = state else { return [] }
-        let branches = branches.filter { !$0.isEmpty }.map { Branch(waiting: $0[...]) }
-        guard !branches.isEmpty else { return fail(.noCandidate, at: now) }
-        state = .racing(branches: branches, opened: 0, nextOpening: now)
-        return advance(at: now)
+    /// What can be attempted now, in order of preference.
+    /// - Parameter isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
+    public mutating func plan(_ branches: [Branch], isFinal: Bool, at now: MonotonicTime) -> [Action] {
+        switch state {
+        case .idle, .finished: return []
+        case .resolving, .racing: break
+        }
+        var actions: [Action] = []
+        for lane in lanes where !branches.contains(where: { $0.interface == lane.branch.interface }) {
+            actions += lose(lane.branch.interface, at: now)
+        }
+        // What its path's loss ended may be attempted again when the path is back.
+        let attempted = Set(attempts.filter { $0.outcome != .pathLost }.map(\.candidate))
+        lanes = branches.map { branch in
+            var lane =
+                lanes.first { $0.branch.interface == branch.interface } ?? Lane(branch: branch)
+            lane.branch = branch
+            let hadNothing = lane.isExhausted
+            lane.waiting = branch.candidates.filter { !attempted.contains($0) }[...]
+            if hadNothing { lane.isHurried = true }
+            return lane
+        }
+        isPlanFinal = isFinal
+        state = .racing
+        return actions + advance(at: now)
     }
 
     /// The name has no address.
@@ -141,25 +207,44 @@ public struct RaceMachine: Sendable {
         return fail(.resolution(failure), at: now)
     }
 
-    /// An attempt's handshake is complete: it is usable.
+    /// An attempt's handshake is complete.
     public mutating func connected(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
-        guard case .racing = state, attempts[id].outcome == .pending else { return [] }
-        end(id, .won, at: now)
-        state = .finished
-        return cancelPending(at: now) + [.win(id)]
+        guard case .racing = state, attempts[id].outcome == .pending, attempts[id].connected == nil else {
+            return []
+        }
+        attempts[id].connected = now
+        guard configuration.needsConfirmation else { return win(id, at: now) }
+        // It has shown that its path works; TLS gets as long as the handshake before the next one starts.
+        if let lane = lane(of: id) { lanes[lane].latest = now }
+        return [.confirm(id)]
+    }
+
+    /// A connected attempt is usable.
+    public mutating func confirmed(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
+        guard case .racing = state, attempts[id].outcome == .pending, attempts[id].connected != nil else {
+            return []
+        }
+        return win(id, at: now)
     }
 
     /// An attempt ended without a connection.
     public mutating func failed(_ id: AttemptID, reason: String, at now: MonotonicTime) -> [Action] {
-        guard case .racing(var branches, let opened, var nextOpening) = state,
-            attempts[id].outcome == .pending
-        else { return [] }
+        guard case .racing = state, attempts[id].outcome == .pending else { return [] }
         end(id, .failed(reason), at: now)
-        let branch = branchOf[id]
-        branches[branch].running -= 1
-        if branches[branch].nextStart != nil { branches[branch].nextStart = now }
-        if opened < branches.count, branches[opened - 1].isExhausted { nextOpening = now }
-        state = .racing(branches: branches, opened: opened, nextOpening: nextOpening)
+        if let lane = lane(of: id) {
+            lanes[lane].running -= 1
+            lanes[lane].isHurried = true
+        }
+        return advance(at: now)
+    }
+
+    /// A path shows signs of being dead: who waits for it waits no longer.
+    public mutating func suspected(_ interface: InterfaceIndex, at now: MonotonicTime) -> [Action] {
+        guard case .racing = state, let lane = lanes.firstIndex(where: { $0.branch.interface == interface }),
+            lanes[lane].opened != nil
+        else { return [] }
+        lanes[lane].isHurried = true
+        isOpeningHurried = true
         return advance(at: now)
     }
 
@@ -180,32 +265,58 @@ public struct RaceMachine: Sendable {
 
     // MARK: Steps
 
+    /// The next lane to open, and when.
+    private var nextOpening: (lane: Int, at: MonotonicTime)? {
+        guard let next = lanes.firstIndex(where: { $0.opened == nil && !$0.waiting.isEmpty }) else {
+            return nil
+        }
+        guard let latestOpening, !isOpeningHurried,
+            let latest = lanes.first(where: { $0.branch.interface == latestOpening.interface }),
+            !latest.isExhausted
+        else { return (next, latestOpening?.at ?? .zero) }
+        return (next, latestOpening.at.advanced(by: latest.branch.boundedDelay))
+    }
+
     /// Starts all that is due.
     private mutating func advance(at now: MonotonicTime) -> [Action] {
-        guard case .racing(var branches, var opened, var nextOpening) = state else { return [] }
         if let deadline, now >= deadline { return fail(.timedOut, at: now) }
-        var actions: [Action] = []
-        if let opening = nextOpening, opening <= now {
-            branches[opened].nextStart = now
-            opened += 1
-            nextOpening = opened < branches.count ? now.advanced(by: configuration.boundedDelay) : nil
+        if let (lane, opening) = nextOpening, opening <= now {
+            lanes[lane].opened = now
+            latestOpening = (lanes[lane].branch.interface, now)
         }
-        for index in branches.indices {
-            guard let start = branches[index].nextStart, start <= now,
-                let candidate = branches[index].waiting.popFirst()
+        isOpeningHurried = false
+        var actions: [Action] = []
+        for index in lanes.indices {
+            guard let start = lanes[index].nextStart, start <= now,
+                let candidate = lanes[index].waiting.popFirst()
             else { continue }
-            branches[index].running += 1
-            branches[index].nextStart =
-                branches[index].waiting.isEmpty ? nil : now.advanced(by: configuration.boundedDelay)
+            lanes[index].running += 1
+            lanes[index].latest = now
             actions.append(.start(attempts.count, candidate))
             attempts.append(Attempt(candidate: candidate, started: now, outcome: .pending))
-            branchOf.append(index)
         }
-        state = .racing(branches: branches, opened: opened, nextOpening: nextOpening)
-        if opened == branches.count, branches.allSatisfy(\.isExhausted) {
-            return actions + fail(.allFailed, at: now)
+        for index in lanes.indices { lanes[index].isHurried = false }
+        if isPlanFinal, lanes.allSatisfy(\.isExhausted) {
+            return actions + fail(attempts.isEmpty ? .noCandidate : .allFailed, at: now)
         }
         return actions
+    }
+
+    /// Ends what runs over a path that may not be used any more.
+    private mutating func lose(_ interface: InterfaceIndex, at now: MonotonicTime) -> [Action] {
+        isOpeningHurried = true
+        return attempts.indices.filter {
+            attempts[$0].outcome == .pending && attempts[$0].candidate.interface == interface
+        }.map { id in
+            end(id, .pathLost, at: now)
+            return .cancel(id)
+        }
+    }
+
+    private mutating func win(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
+        end(id, .won, at: now)
+        state = .finished
+        return cancelPending(at: now) + [.win(id)]
     }
 
     private mutating func fail(_ failure: Failure, at now: MonotonicTime) -> [Action] {
@@ -223,5 +334,9 @@ public struct RaceMachine: Sendable {
     private mutating func end(_ id: AttemptID, _ outcome: Attempt.Outcome, at now: MonotonicTime) {
         attempts[id].outcome = outcome
         attempts[id].ended = now
+    }
+
+    private func lane(of id: AttemptID) -> Int? {
+        lanes.firstIndex { $0.branch.interface == attempts[id].candidate.interface }
     }
 }

@@ -50,7 +50,7 @@ struct CandidateListTests {
             ])
     }
 
-    @Test("alternate between the families, beginning with the resolver's first (RFC 8305 section 4)")
+    @Test("alternate between the families, beginning with the best by RFC 6724 (RFC 8305 section 4)")
     func interleaving() {
         func order(_ addresses: String...) -> [[String]] {
             candidates(for: addresses, protocols: [.tcp]) { $0.requiredInterface = "eth0" }.branches
@@ -61,11 +61,11 @@ struct CandidateListTests {
                 == [["[2001:db8::1]:443", "203.0.113.1:443", "[2001:db8::2]:443", "[2001:db8::3]:443"]])
         #expect(
             order("203.0.113.1", "203.0.113.2", "2001:db8::1", "2001:db8::2")
-                == [["203.0.113.1:443", "[2001:db8::1]:443", "203.0.113.2:443", "[2001:db8::2]:443"]])
+                == [["[2001:db8::1]:443", "203.0.113.1:443", "[2001:db8::2]:443", "203.0.113.2:443"]])
         // An address that is listed twice is tried once.
         #expect(
             order("203.0.113.1", "203.0.113.2", "203.0.113.1", "2001:db8::1", "203.0.113.2")
-                == [["203.0.113.1:443", "[2001:db8::1]:443", "203.0.113.2:443"]])
+                == [["[2001:db8::1]:443", "203.0.113.1:443", "203.0.113.2:443"]])
     }
 
     @Test("ask for plain TCP only, if that is all there is")
@@ -90,8 +90,8 @@ struct CandidateListTests {
         let list = candidates(for: ["192.168.1.9", "2001:db8::1"], protocols: [.tcp])
         #expect(
             list.branches == [
-                ["eth0 tcp 192.168.1.9:443", "eth0 tcp [2001:db8::1]:443"],
-                ["wlan0 tcp 192.168.1.9:443", "wlan0 tcp [2001:db8::1]:443"],
+                ["eth0 tcp [2001:db8::1]:443", "eth0 tcp 192.168.1.9:443"],
+                ["wlan0 tcp [2001:db8::1]:443", "wlan0 tcp 192.168.1.9:443"],
                 ["wwan0 tcp [2001:db8::1]:443"],
             ])
     }

@@ -197,14 +197,19 @@ struct RaceMachineTests {
 
 @Suite("A race that is over, or has not begun,")
 struct RaceMachineLifeTests {
-    private let candidate = RaceWorld([.silent]).candidates[0][0]
+    private let candidate = RaceWorld([.silent, .silent]).candidates[0][0]
+    private let other = RaceWorld([.silent, .silent]).candidates[0][1]
+
+    private func branch(_ candidates: Candidate...) -> RaceMachine.Branch {
+        RaceMachine.Branch(interface: 0, candidates: candidates, attemptDelay: .milliseconds(250))
+    }
 
     @Test("answers everything with no action, and its report stays")
     func finished() {
         var machine = RaceMachine()
         machine.begin(at: .zero)
-        #expect(machine.resolved([[candidate, candidate]], at: .zero) == [.start(0, candidate)])
-        #expect(machine.failed(0, reason: "refused", at: .zero) == [.start(1, candidate)])
+        #expect(machine.plan([branch(candidate, other)], isFinal: true, at: .zero) == [.start(0, candidate)])
+        #expect(machine.failed(0, reason: "refused", at: .zero) == [.start(1, other)])
         #expect(machine.connected(1, at: .zero) == [.win(1)])
         let attempts = machine.attempts
         let later = MonotonicTime.zero.advanced(by: .seconds(60))
@@ -213,7 +218,7 @@ struct RaceMachineLifeTests {
         #expect(machine.failed(0, reason: "reset", at: later) == [])
         #expect(machine.failed(1, reason: "reset", at: later) == [])
         #expect(machine.timeReached(later) == [])
-        #expect(machine.resolved([[candidate]], at: later) == [])
+        #expect(machine.plan([branch(candidate)], isFinal: true, at: later) == [])
         #expect(machine.resolutionFailed(.init(reason: "late"), at: later) == [])
         #expect(machine.cancel(at: later) == [])
         #expect(machine.nextDeadline == nil)
@@ -224,19 +229,19 @@ struct RaceMachineLifeTests {
     func firstWord() {
         var machine = RaceMachine()
         machine.begin(at: .zero)
-        _ = machine.resolved([[candidate, candidate]], at: .zero)
-        #expect(machine.failed(0, reason: "refused", at: .zero) == [.start(1, candidate)])
+        _ = machine.plan([branch(candidate, other)], isFinal: true, at: .zero)
+        #expect(machine.failed(0, reason: "refused", at: .zero) == [.start(1, other)])
         #expect(machine.connected(0, at: .zero) == [])
         #expect(machine.failed(0, reason: "reset", at: .zero) == [])
         #expect(machine.attempts.map(\.outcome) == [.failed("refused"), .pending])
     }
 
-    @Test("is resolved once")
+    @Test("attempts nothing twice, and takes no failure of the resolver once it has begun")
     func resolvedOnce() {
         var machine = RaceMachine()
         machine.begin(at: .zero)
-        #expect(machine.resolved([[candidate]], at: .zero) == [.start(0, candidate)])
-        #expect(machine.resolved([[candidate]], at: .zero) == [])
+        #expect(machine.plan([branch(candidate)], isFinal: true, at: .zero) == [.start(0, candidate)])
+        #expect(machine.plan([branch(candidate)], isFinal: true, at: .zero) == [])
         #expect(machine.resolutionFailed(.init(reason: "late"), at: .zero) == [])
         #expect(machine.attempts.count == 1)
     }
@@ -246,7 +251,7 @@ struct RaceMachineLifeTests {
         var machine = RaceMachine()
         #expect(machine.nextDeadline == nil)
         #expect(machine.timeReached(.zero) == [])
-        #expect(machine.resolved([[candidate]], at: .zero) == [])
+        #expect(machine.plan([branch(candidate)], isFinal: true, at: .zero) == [])
         #expect(machine.cancel(at: .zero) == [.fail(.cancelled)])
         #expect(machine.cancel(at: .zero) == [])
     }

@@ -106,6 +106,7 @@ struct RaceRules {
             switch attempt.outcome {
             case .pending: return "\(start.candidate.label) is left open"
             case .won: if last.action != .win(start.id) { return "\(start.candidate.label) won too" }
+            case .pathLost: return "\(start.candidate.label) is said to have lost its path"
             case .failed:
                 if start.failure == nil || start.failure ?? 0 > last.time {
                     return "\(start.candidate.label) is said to have failed"
@@ -135,7 +136,7 @@ struct RaceRules {
             if starts.count != count || starts.contains(where: { $0.failure == nil }) {
                 return "not all have failed"
             }
-        case .start, .cancel: break
+        case .start, .cancel, .confirm: break
         }
         if let latest = latestVictory, last.time > latest || last.action.isFailure {
             return "a candidate would have answered by \(latest)"

@@ -110,7 +110,7 @@ extension RaceWorld {
     ) -> [RaceMachine.Action] {
         switch input {
         case .resolution(.fails): machine.resolutionFailed(.init(reason: "no such name"), at: at(now))
-        case .resolution: machine.resolved(candidates, at: at(now))
+        case .resolution: machine.plan(plan, isFinal: true, at: at(now))
         case .attempt(let id, .answers): machine.connected(id, at: at(now))
         case .attempt(let id, _): machine.failed(id, reason: "refused", at: at(now))
         case .cancel: machine.cancel(at: at(now))
@@ -119,6 +119,13 @@ extension RaceWorld {
 
     private func at(_ milliseconds: Int) -> MonotonicTime {
         MonotonicTime(nanoseconds: Int64(milliseconds) * 1_000_000)
+    }
+
+    var plan: [RaceMachine.Branch] {
+        zip(branches.indices, candidates).filter { !$1.isEmpty }.map {
+            RaceMachine.Branch(
+                interface: InterfaceIndex($0), candidates: $1, attemptDelay: .milliseconds(attemptDelay))
+        }
     }
 
     // MARK: Candidates: the interface is the branch, the port the place in it
@@ -148,7 +155,7 @@ extension Candidate {
 extension RaceMachine.Action {
     var isTerminal: Bool {
         switch self {
-        case .start, .cancel: false
+        case .start, .cancel, .confirm: false
         case .win, .fail: true
         }
     }
@@ -162,6 +169,7 @@ extension RaceWorld.Run {
             switch step.action {
             case .start(_, let candidate): "\(step.time) start \(candidate.label)"
             case .cancel(let id): "\(step.time) cancel \(label(id))"
+            case .confirm(let id): "\(step.time) confirm \(label(id))"
             case .win(let id): "\(step.time) win \(label(id))"
             case .fail(let failure): "\(step.time) fail \(failure)"
             }

@@ -1,0 +1,63 @@
+// IPv4 destinations on a network that has only IPv6.
+//
+// Such a network translates: an IPv4 address inside an IPv6 prefix of its own leads to the IPv4 host
+// (RFC 6052). Names are no problem there, because its DNS servers put the address in (DNS64). A literal is:
+// nobody asks a DNS server about it. So the prefix is found out as RFC 7050 says, by asking for the IPv6
+// addresses of a name that only has the two IPv4 addresses 192.0.0.170 and 192.0.0.171.
+
+/// A network's translation prefix.
+public struct NAT64Prefix: Sendable, Hashable {
+    /// The first bits; the rest is 0.
+    public let address: IPAddress
+    /// In bits: 32, 40, 48, 56, 64 or 96.
+    public let length: Int
+
+    /// The name that tells the prefix (RFC 7050 section 2.2).
+    public static let discoveryName = "ipv4only.arpa"
+
+    /// The addresses of that name (RFC 7050 section 2.2).
+    private static let known: Set<UInt32> = [0xC000_00AA, 0xC000_00AB]
+
+    public init?(_ address: IPAddress, length: Int) {
+        guard address.family == .ipv6, Self.lengths.contains(length) else { return nil }
+        self.length = length
+        let bytes = address.networkBytes.enumerated().map { $0.offset * 8 < length ? $0.element : 0 }
+        guard let prefix = IPAddress(networkBytes: bytes) else { return nil }
+        self.address = prefix
+    }
+
+    /// Finds the prefix in the IPv6 answer for `ipv4only.arpa`; nil where nothing translates.
+    public init?(discoveredIn answer: [IPAddress]) {
+        for address in answer {
+            for length in Self.lengths.reversed() {
+                guard let prefix = NAT64Prefix(address, length: length),
+                    Self.known.contains(where: { prefix.embedding($0) == address })
+                else { continue }
+                self = prefix
+                return
+            }
+        }
+        return nil
+    }
+
+    /// The IPv6 address that leads to an IPv4 host; nil for an address that is no IPv4 one, or that no
+    /// network translates (its own link's, this machine's).
+    public func synthesized(_ ipv4: IPAddress) -> IPAddress? {
+        guard ipv4.family == .ipv4, !ipv4.isLoopback, !ipv4.isLinkLocal else { return nil }
+        return embedding(UInt32(truncatingIfNeeded: ipv4.low))
+    }
+
+    /// RFC 6052 section 2.2: the IPv4 bytes follow the prefix, but bits 64 to 71 stay zero.
+    private func embedding(_ ipv4: UInt32) -> IPAddress? {
+        var bytes = address.networkBytes
+        var place = length / 8
+        for shift in [24, 16, 8, 0] as [UInt32] {
+            if place == 8 { place += 1 }
+            bytes[place] = UInt8(truncatingIfNeeded: ipv4 >> shift)
+            place += 1
+        }
+        return IPAddress(networkBytes: bytes)
+    }
+
+    private static let lengths = [32, 40, 48, 56, 64, 96]
+}

@@ -1,0 +1,99 @@
+// When a name's addresses are good enough to start with (RFC 8305 section 3).
+//
+// IPv6 and IPv4 addresses are asked for separately, and answered separately. An IPv6 answer starts the race;
+// an IPv4 answer that comes first waits 50 ms for it (the Resolution Delay), unless the IPv6 answer has
+// already been that there is none. What comes after the start joins in.
+//
+// Call order: `begin`; then `answered` and `failed` once for each family, and `timeReached` at
+// `nextDeadline`.
+
+/// Decides when the race starts, and with which addresses.
+public struct ResolutionMachine: Sendable {
+    /// RFC 8305's Resolution Delay.
+    public static let delay = Duration.milliseconds(50)
+
+    public enum Action: Sendable, Hashable {
+        /// All addresses so far, each family's in the order of its answer. More come where it is not final.
+        case use([IPAddress.Family: [IPAddress]], isFinal: Bool)
+        case fail(RaceMachine.ResolutionFailure)
+    }
+
+    private enum Answer: Sendable {
+        case addresses([IPAddress])
+        case failure(String)
+    }
+
+    private var asked: Set<IPAddress.Family> = []
+    private var answers: [IPAddress.Family: Answer] = [:]
+    private var deadline: MonotonicTime?
+    private var hasStarted = false
+
+    public init() {}
+
+    /// When to call `timeReached`.
+    public var nextDeadline: MonotonicTime? { deadline }
+
+    /// These families are being asked for.
+    public mutating func begin(_ families: Set<IPAddress.Family>) {
+        asked = families
+    }
+
+    public mutating func answered(
+        _ family: IPAddress.Family, _ addresses: [IPAddress], at now: MonotonicTime
+    ) -> Action? {
+        take(.addresses(addresses), family, at: now)
+    }
+
+    public mutating func failed(
+        _ family: IPAddress.Family, reason: String, at now: MonotonicTime
+    ) -> Action? {
+        take(.failure(reason), family, at: now)
+    }
+
+    /// The clock shows `nextDeadline` or later.
+    public mutating func timeReached(_ now: MonotonicTime) -> Action? {
+        guard let deadline, now >= deadline else { return nil }
+        return start()
+    }
+
+    private mutating func take(
+        _ answer: Answer, _ family: IPAddress.Family, at now: MonotonicTime
+    ) -> Action? {
+        guard asked.contains(family), answers[family] == nil else { return nil }
+        answers[family] = answer
+        let isFinal = answers.count == asked.count
+        guard case .addresses(let addresses) = answer, !addresses.isEmpty else {
+            // Nothing new. It may end the wait for this family, or the whole.
+            if isFinal && !hasStarted && found.isEmpty { return .fail(failure) }
+            return isFinal || deadline != nil ? start() : nil
+        }
+        if hasStarted || isFinal || family == .ipv6 { return start() }
+        deadline = now.advanced(by: Self.delay)
+        return nil
+    }
+
+    private mutating func start() -> Action {
+        deadline = nil
+        hasStarted = true
+        return .use(found, isFinal: answers.count == asked.count)
+    }
+
+    private var found: [IPAddress.Family: [IPAddress]] {
+        answers.compactMapValues { answer in
+            if case .addresses(let addresses) = answer, !addresses.isEmpty { addresses } else { nil }
+        }
+    }
+
+    /// The families mostly fail alike; where they don't, both are told.
+    private var failure: RaceMachine.ResolutionFailure {
+        let reasons = IPAddress.Family.allCases.compactMap { family -> String? in
+            switch answers[family] {
+            case .failure(let reason): reason
+            case .addresses: "no address"
+            case nil: nil
+            }
+        }
+        let unique = Set(reasons)
+        return .init(reason: unique.count == 1 ? reasons[0] : reasons.joined(separator: "; "))
+    }
+}
