@@ -61,6 +61,8 @@ public final class PathMonitor: Sendable {
 
     public var counters: Counters { lifetime.counters }
 
+    var channel: PathChannel { lifetime.channel }
+
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }
 
