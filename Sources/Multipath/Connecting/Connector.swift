@@ -84,10 +84,12 @@ public struct Connector: Sendable {
             let descriptor = socket.descriptor.number
             let meter = try ConnectionMeter(
                 descriptor, transport: transport, interface: candidate.interfaceName, monitor: monitor)
+            // Now: whoever confirms may close it.
+            let local = SocketOption.localEndpoint(of: descriptor)
+            let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
             return try await Confirmed(
-                value: confirm(RaceEntrant(socket: socket, meter: meter)),
-                local: SocketOption.localEndpoint(of: descriptor),
-                handshakeRTT: TransportSample.read(descriptor)?.subflows.first?.smoothedRTT)
+                value: confirm(RaceEntrant(socket: socket, meter: meter)), local: local,
+                handshakeRTT: handshakeRTT)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
