@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "PathCore", targets: ["PathCore"]),
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
@@ -27,6 +28,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        // For MultipathDNS alone: DNS over sockets of one interface, which getaddrinfo can't do.
+        .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
         .target(name: "CCommandStartup"),
         .target(name: "PathCore", swiftSettings: strict),
@@ -35,6 +38,8 @@ let package = Package(
             name: "Multipath",
             dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
+        .target(
+            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "CAres"], swiftSettings: strict),
         .target(
             name: "MultipathNIO",
             dependencies: [
@@ -70,6 +75,8 @@ let package = Package(
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(

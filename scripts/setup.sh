@@ -3,10 +3,10 @@
 # Nothing is asked of the network or of sudo where all is there already.
 set -euo pipefail
 
-packages=(libmnl-dev pkg-config)
+packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
-        iputils-ping curl iperf3)
+        iputils-ping curl iperf3 dnsmasq-base)
 fi
 
 if ! command -v swift > /dev/null; then
