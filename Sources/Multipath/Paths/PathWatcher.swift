@@ -161,8 +161,8 @@ actor PathWatcher {
         if stale.contains(.links) { reducer.replaceLinks(try tables.links()) }
         if stale.contains(.addresses) { reducer.replaceAddresses(try tables.addresses()) }
         guard stale.contains(.routes) else { return }
-        let routes = try tables.defaultRoutes()
-        reducer.replaceRoutes(routes, reach: try tables.internetReach(through: reducer.interfacesWorthAsking))
+        let routes = try tables.internetRoutes(through: reducer.interfacesWorthAsking)
+        reducer.replaceRoutes(routes.defaults, reach: routes.reach)
     }
 
     private func publish() {
