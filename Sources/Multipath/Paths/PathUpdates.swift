@@ -53,6 +53,10 @@ final class PathChannel: Sendable {
         resume(state.withLock { $0.publish(snapshot) })
     }
 
+    func replace(_ snapshot: PathSnapshot) {
+        state.withLock { $0.replace(snapshot) }
+    }
+
     func end() {
         resume(state.withLock { $0.end() })
     }

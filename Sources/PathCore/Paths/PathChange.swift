@@ -86,12 +86,13 @@ extension PathSnapshot {
         let now = Dictionary(excluded.map { ($0.interface.index, $0) }) { first, _ in first }
         var changes: [PathChange] = []
         for new in excluded where before[new.interface.index] != new {
+            guard new.isNoteworthy || before[new.interface.index]?.isNoteworthy == true else { continue }
             // One that was a path until now is already told as lost.
             guard !old.interfaces.contains(where: { $0.index == new.interface.index }) else { continue }
             changes.append(
                 PathChange(.excludedChanged, interface: new.interface.name, detail: "\(new.reason)"))
         }
-        for lost in old.excluded where now[lost.interface.index] == nil {
+        for lost in old.excluded where lost.isNoteworthy && now[lost.interface.index] == nil {
             // One that is a path now, or plugged in again, is already told under its name.
             guard !interfaces.contains(where: { $0.index == lost.interface.index }),
                 interface(named: lost.interface.name) == nil

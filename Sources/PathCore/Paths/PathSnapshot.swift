@@ -61,9 +61,11 @@ public struct PathSnapshot: Sendable, Hashable {
         return all.first { $0.addresses.contains { $0.address.inZone(0) == address.inZone(0) } }
     }
 
-    /// Whether a consumer would notice a difference: all but the number and the reasons.
+    /// Whether a consumer would notice a difference: all but the number, the reasons, and the virtual
+    /// interfaces that are no paths. Container managers make and remove those all day.
     public func hasSameContent(as other: PathSnapshot) -> Bool {
-        interfaces == other.interfaces && excluded == other.excluded
+        interfaces == other.interfaces
+            && excluded.lazy.filter(\.isNoteworthy).elementsEqual(other.excluded.lazy.filter(\.isNoteworthy))
     }
 }
 
@@ -139,6 +141,9 @@ public struct ExcludedInterface: Sendable, Hashable {
         self.interface = interface
         self.reason = reason
     }
+
+    /// Whether its coming, going or change is worth an update.
+    var isNoteworthy: Bool { interface.type.value != .virtual }
 
     public enum Reason: Sendable, Hashable, CustomStringConvertible {
         case loopback
