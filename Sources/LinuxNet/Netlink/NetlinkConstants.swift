@@ -19,6 +19,7 @@ enum RouteMessageType {
     static let newNexthop = UInt16(RTM_NEWNEXTHOP)
     static let deleteNexthop = UInt16(RTM_DELNEXTHOP)
     static let getRoute = UInt16(RTM_GETROUTE)
+    static let getNexthop = UInt16(RTM_GETNEXTHOP)
 }
 
 enum MessageFlags {
@@ -53,6 +54,17 @@ enum RouteAttribute {
     static let multipath = UInt16(RTA_MULTIPATH.rawValue)
     static let table = UInt16(RTA_TABLE.rawValue)
     static let via = UInt16(RTA_VIA.rawValue)
+    static let preference = UInt16(RTA_PREF.rawValue)
+    static let nexthop = UInt16(30)  // RTA_NH_ID
+}
+
+/// Of nexthop objects (linux/nexthop.h).
+enum NexthopAttribute {
+    static let identifier = UInt16(1)  // NHA_ID
+    static let group = UInt16(2)  // NHA_GROUP
+    static let blackhole = UInt16(4)  // NHA_BLACKHOLE
+    static let outputInterface = UInt16(5)  // NHA_OIF
+    static let gateway = UInt16(6)  // NHA_GATEWAY
 }
 
 enum RouteTable {
@@ -67,6 +79,10 @@ enum RouteType {
 enum RouteFlags {
     /// RTM_F_FIB_MATCH: answer with the entry of the table, and fail where there is none.
     static let fibMatch = UInt32(0x2000)
+    /// RTM_F_LOOKUP_TABLE: name the table the answer is from; otherwise IPv4 always says main.
+    static let lookupTable = UInt32(0x1000)
+    /// RTM_F_CLONED.
+    static let cloned = UInt32(0x200)
     /// RTNH_F_DEAD.
     static let dead = UInt32(RTNH_F_DEAD)
 }

@@ -32,6 +32,23 @@ struct NetlinkSocket: ~Copyable {
         }
     }
 
+    /// Has `receive` give up after a while.
+    func setReceiveTimeout(seconds: Int) throws(SystemError) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        try systemCall("set a netlink socket's receive timeout") {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// Asks for room for so many bytes of notifications. The kernel doubles it for its own bookkeeping, and
+    /// gives an unprivileged process no more than net.core.rmem_max.
+    func setReceiveBuffer(bytes: Int) throws(SystemError) {
+        var bytes = CInt(clamping: bytes)
+        try systemCall("set a netlink socket's receive buffer") {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
+        }
+    }
+
     /// Receives the notifications of a group from now on.
     func join(_ group: UInt32) throws(SystemError) {
         try set(NETLINK_ADD_MEMBERSHIP, to: group, "netlink group membership")
@@ -50,14 +67,17 @@ struct NetlinkSocket: ~Copyable {
         guard status == 0 else { throw SystemError("attach a filter to a netlink socket", errno: errno) }
     }
 
-    func send(_ request: borrowing NetlinkRequest) throws(SystemError) {
-        let bytes = request.bytes
+    func send(_ request: borrowing NetlinkRequest) throws(SystemError) { try send(request.bytes) }
+
+    /// Sends one or more requests.
+    func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         try systemCall("send a netlink request") { mnl_socket_sendto(socket, bytes.baseAddress, bytes.count) }
     }
 
     /// Receives one datagram of the kernel's. Datagrams of other processes are dropped.
     ///
-    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket.
+    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket, or came
+    ///   in time on one with a receive timeout.
     /// - Throws: ENOBUFS where notifications were lost, ENOSPC where `buffer` was too small for one.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> UnsafeRawBufferPointer? {
         while true {

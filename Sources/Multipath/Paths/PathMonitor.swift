@@ -20,6 +20,8 @@ public final class PathMonitor: Sendable {
         /// How long changes are gathered. The loss of the preferred path, and the first path after none, are
         /// told at once whatever is set here.
         public var coalescing = Coalescer.Configuration()
+        /// Room for so many bytes of notifications instead of the system's default; a test has them overflow.
+        package var receiveBuffer: Int?
 
         public init() {}
     }
@@ -34,6 +36,10 @@ public final class PathMonitor: Sendable {
         public var malformed = 0
         /// Readings that failed and were tried again later.
         public var failures = 0
+        /// Sockets that broke and were opened again; all was read again.
+        public var reopened = 0
+        /// How often notifications woke the monitor.
+        public var wakeups = 0
 
         public init() {}
     }
@@ -90,7 +96,8 @@ public final class PathMonitor: Sendable {
                 guard state.watcher == nil, state.failure == nil else { return nil }
                 do throws(PathMonitorError) {
                     state.watcher = PathWatcher(
-                        overrides: try overrides(), coalescing: configuration.coalescing, channel: channel)
+                        overrides: try overrides(), coalescing: configuration.coalescing,
+                        receiveBuffer: configuration.receiveBuffer, channel: channel)
                 } catch {
                     state.failure = error
                 }

@@ -74,6 +74,10 @@ final class PathChannel: Sendable {
         observers.withLock { _ = $0.bodies.removeValue(forKey: id) }
     }
 
+    func replace(_ snapshot: PathSnapshot) {
+        state.withLock { $0.replace(snapshot) }
+    }
+
     func end() {
         resume(state.withLock { $0.end() })
     }

@@ -16,9 +16,17 @@ actor PathWatcher {
     private var stale: KernelTables = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
+    private let receiveBuffer: Int?
+    private var lastOpened = MonotonicTime.zero
+    /// What sockets counted that are closed now.
+    private var earlier = PathMonitor.Counters()
     private nonisolated let shared = Locked(PathMonitor.Counters())
 
-    init(overrides: InterfaceOverrides, coalescing: Coalescer.Configuration, channel: PathChannel) {
+    init(
+        overrides: InterfaceOverrides, coalescing: Coalescer.Configuration, receiveBuffer: Int? = nil,
+        channel: PathChannel
+    ) {
+        self.receiveBuffer = receiveBuffer
         coalescer = Coalescer(configuration: coalescing)
         reducer = SnapshotReducer(overrides: overrides)
         self.channel = channel
@@ -47,38 +55,65 @@ actor PathWatcher {
     }
 
     /// Joins the groups, then reads the tables; what changed meanwhile waits in the first's queue.
+    /// - Throws: what a later attempt would not mend. After anything else the tables are read later.
     private func open() throws {
-        let devices = DeviceFiles()
-        let notifications = try RouteNotifications(devices: devices)
-        tables = try RouteTables(devices: devices)
-        self.notifications = notifications
-        try read(.all)
-        registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
-            [unowned self] _ in
-            self.assumeIsolated { $0.takeNotifications() }
+        try openSockets()
+        stale = .all
+        do {
+            try read(stale)
+            stale = []
+        } catch let error as SystemError where error.isPassing {
+            readingFailed()
+            return
         }
         publish()
     }
 
-    private func close() {
+    private func openSockets() throws {
+        lastOpened = .now
+        let devices = DeviceFiles()
+        let notifications = try RouteNotifications(devices: devices, receiveBuffer: receiveBuffer)
+        let tables = try RouteTables(devices: devices)
+        registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
+            [unowned self] _ in
+            self.assumeIsolated { $0.takeNotifications() }
+        }
+        (self.notifications, self.tables) = (notifications, tables)
+    }
+
+    private func closeSockets() {
+        earlier = count()
         if let registration { EventThread.shared.remove(registration) }
+        (registration, notifications, tables) = (nil, nil, nil)
+    }
+
+    private func close() {
+        closeSockets()
         for timer in [retry, delivery] {
             if let timer { EventThread.shared.cancelTimer(timer) }
         }
-        (registration, retry, delivery, notifications, tables) = (nil, nil, nil, nil, nil)
+        (retry, delivery) = (nil, nil)
         channel.end()
     }
 
     private func takeNotifications() {
+        shared.withLock { $0.wakeups += 1 }
         let events: [KernelEvent]
         do {
             events = try notifications?.drain() ?? []
         } catch {
-            // The socket itself is unwell: treat what it held as lost.
-            events = [.lost]
+            // The socket itself is unwell, and so would stay readable for ever. A new one takes its place: at
+            // once, but not again and again.
+            closeSockets()
+            stale = .all
+            let wait = MonotonicTime.now.duration(to: lastOpened.advanced(by: Self.retryInterval))
+            readLater(after: max(.zero, wait))
+            return
         }
         guard !events.isEmpty else { return }
         for event in events { stale.formUnion(reducer.apply(event)) }
+        // All is read again soon: a kernel that is too busy now is not asked at each of its notifications.
+        guard retry == nil else { return }
         if stale == .all, lastResync.duration(to: .now) < Self.resyncInterval {
             // Losses in a row come from a storm; the tables are read once it leaves room.
             readLater(after: Self.resyncInterval)
@@ -134,11 +169,15 @@ actor PathWatcher {
             stale = []
             return true
         } catch {
-            shared.withLock { $0.failures += 1 }
-            stale = .all
-            readLater(after: Self.retryInterval)
+            readingFailed()
             return false
         }
+    }
+
+    private func readingFailed() {
+        shared.withLock { $0.failures += 1 }
+        stale = .all
+        readLater(after: Self.retryInterval)
     }
 
     private func readLater(after delay: Duration) {
@@ -147,6 +186,10 @@ actor PathWatcher {
             self.assumeIsolated { watcher in
                 watcher.retry = nil
                 watcher.stale = .all
+                if watcher.notifications == nil {
+                    guard (try? watcher.openSockets()) != nil else { return watcher.readingFailed() }
+                    watcher.shared.withLock { $0.reopened += 1 }
+                }
                 watcher.deliver()
             }
         }
@@ -156,25 +199,38 @@ actor PathWatcher {
     private static let retryInterval = Duration.seconds(1)
 
     private func read(_ stale: KernelTables) throws {
-        guard let tables else { return }
+        guard let tables else { throw PathMonitorError("the netlink socket is closed") }
         if stale == .all { lastResync = .now }
         if stale.contains(.links) { reducer.replaceLinks(try tables.links()) }
         if stale.contains(.addresses) { reducer.replaceAddresses(try tables.addresses()) }
         guard stale.contains(.routes) else { return }
-        let routes = try tables.defaultRoutes()
-        reducer.replaceRoutes(routes, reach: try tables.internetReach(through: reducer.interfacesWorthAsking))
+        let routes = try tables.internetRoutes(through: reducer.interfacesWorthAsking)
+        reducer.replaceRoutes(routes.defaults, reach: routes.reach)
     }
 
     private func publish() {
-        shared.withLock { counters in
-            counters.overflows = notifications?.overflows ?? 0
-            counters.interruptedDumps = tables?.interrupted ?? 0
-            counters.malformed = (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
-        }
+        _ = count()
         var snapshot = reducer.snapshot()
-        if let published, published.hasSameContent(as: snapshot) { return }
+        if let published, published.hasSameContent(as: snapshot) {
+            // Nobody is woken for what may differ still, but who asks next sees it.
+            snapshot.generation = published.generation
+            self.published = snapshot
+            channel.replace(snapshot)
+            return
+        }
         snapshot.generation = (published?.generation ?? 0) + 1
         published = snapshot
         channel.publish(snapshot)
+    }
+
+    /// Brings the counters up to date.
+    private func count() -> PathMonitor.Counters {
+        shared.withLock { counters in
+            counters.overflows = earlier.overflows + (notifications?.overflows ?? 0)
+            counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
+            counters.malformed =
+                earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
+            return counters
+        }
     }
 }
