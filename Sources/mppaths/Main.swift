@@ -25,7 +25,7 @@ struct MPPaths: AsyncParsableCommand {
                                          what you know better, for this process
             """,
         version: projectVersion,
-        subcommands: [List.self, Watch.self], defaultSubcommand: List.self)
+        subcommands: [List.self, Watch.self, SetWord.self], defaultSubcommand: List.self)
 }
 
 struct List: AsyncParsableCommand {

@@ -76,8 +76,8 @@ struct NetlinkSocket: ~Copyable {
 
     /// Receives one datagram of the kernel's. Datagrams of other processes are dropped.
     ///
-    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket, or came
-    ///   in time on one with a receive timeout.
+    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket,
+    ///   or where nothing came before the timeout.
     /// - Throws: ENOBUFS where notifications were lost, ENOSPC where `buffer` was too small for one.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> UnsafeRawBufferPointer? {
         while true {
@@ -159,12 +159,23 @@ enum NetlinkAnswer {
             // struct nlmsgerr: the code, then the request, of which only the header is left when capped.
             let request = message.payload.number(UInt32.self, at: 4).map(Int.init) ?? 0
             let skipped = message.flags & MessageFlags.capped != 0 ? NetlinkMessage.headerLength : request
-            if skipped <= message.payload.count {
-                NetlinkAttributes(message.payload, after: 4 + skipped).visit { type, value in
-                    if type == 1 { detail = value.text }  // NLMSGERR_ATTR_MSG
-                }
-            }
+            if skipped <= message.payload.count { detail = text(behind: 4 + skipped, in: message) }
         }
         return (code == .min ? EPROTO : -code, detail)
+    }
+
+    /// What an NLMSG_DONE says of a dump that failed; nil where it went well.
+    static func failure(inEndOf message: NetlinkMessage) -> (errno: CInt, detail: String?)? {
+        guard let code = message.payload.number(Int32.self), code < 0 else { return nil }
+        let hasText = message.flags & MessageFlags.acknowledgementTLVs != 0
+        return (code == .min ? EPROTO : -code, hasText ? text(behind: 4, in: message) : nil)
+    }
+
+    private static func text(behind offset: Int, in message: NetlinkMessage) -> String? {
+        var text: String?
+        NetlinkAttributes(message.payload, after: offset).visit { type, value in
+            if type == 1 { text = value.text }  // NLMSGERR_ATTR_MSG
+        }
+        return text
     }
 }
