@@ -73,7 +73,7 @@ let package = Package(
         .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",
