@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "PathCore", targets: ["PathCore"]),
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
@@ -44,6 +45,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"], swiftSettings: strict),
+        .target(
             name: "CommandSupport",
             dependencies: [
                 "Multipath", "LinuxNet", "CCommandStartup",
@@ -72,6 +75,8 @@ let package = Package(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),

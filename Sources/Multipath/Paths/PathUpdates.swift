@@ -48,6 +48,8 @@ final class PathChannel: Sendable {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
     let state = Locked(Machine())
+    /// Why it ended, if by an error. It is set before the end.
+    let failure = Locked<PathMonitorError?>(nil)
 
     func publish(_ snapshot: PathSnapshot) {
         resume(state.withLock { $0.publish(snapshot) })
