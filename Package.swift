@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
         .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
+        .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
@@ -49,6 +50,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"], swiftSettings: strict),
+        .target(
             name: "CommandSupport",
             dependencies: [
                 "Multipath", "LinuxNet", "CCommandStartup",
@@ -80,7 +83,9 @@ let package = Package(
         .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",

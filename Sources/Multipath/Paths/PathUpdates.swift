@@ -54,6 +54,8 @@ final class PathChannel: Sendable {
         var bodies: [UInt64: @Sendable (PathSnapshot) -> Void] = [:]
         var nextID: UInt64 = 0
     }
+    /// Why it ended, if by an error. It is set before the end.
+    let failure = Locked<PathMonitorError?>(nil)
 
     func publish(_ snapshot: PathSnapshot) {
         resume(state.withLock { $0.publish(snapshot) })

@@ -16,18 +16,21 @@ actor PathWatcher {
     private var stale: KernelTables = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
-    private let receiveBuffer: Int?
+    private let configuration: PathMonitor.Configuration
+    private var hints: HintWatch?
+    private var networkManager: NetworkManagerWatch?
+    /// What NetworkManager said last; nil before its first answer.
+    private var managed: [String: NetworkManagerDevice]?
+    /// Until when the first snapshot waits for that.
+    private var patience: EventThread.Token?
     private var lastOpened = MonotonicTime.zero
     /// What sockets counted that are closed now.
     private var earlier = PathMonitor.Counters()
     private nonisolated let shared = Locked(PathMonitor.Counters())
 
-    init(
-        overrides: InterfaceOverrides, coalescing: Coalescer.Configuration, receiveBuffer: Int? = nil,
-        channel: PathChannel
-    ) {
-        self.receiveBuffer = receiveBuffer
-        coalescer = Coalescer(configuration: coalescing)
+    init(overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel) {
+        self.configuration = configuration
+        coalescer = Coalescer(configuration: configuration.coalescing)
         reducer = SnapshotReducer(overrides: overrides)
         self.channel = channel
     }
@@ -58,6 +61,7 @@ actor PathWatcher {
     /// - Throws: what a later attempt would not mend. After anything else the tables are read later.
     private func open() throws {
         try openSockets()
+        watchHints()
         stale = .all
         do {
             try read(stale)
@@ -66,13 +70,59 @@ actor PathWatcher {
             readingFailed()
             return
         }
-        publish()
+        if networkManager != nil, configuration.waitsForNetworkManager > .zero {
+            let end = MonotonicTime.now.advanced(by: configuration.waitsForNetworkManager)
+            patience = EventThread.shared.schedule(at: end) { [unowned self] in
+                self.assumeIsolated { $0.waitNoLonger() }
+            }
+        } else {
+            publish()
+        }
+    }
+
+    private func waitNoLonger() {
+        if let patience { EventThread.shared.cancelTimer(patience) }
+        patience = nil
+        deliver()
+    }
+
+    // MARK: What others than rtnetlink say
+
+    private func watchHints() {
+        if configuration.readsHints {
+            let watch = HintWatch()
+            hints = watch
+            watch.start { [unowned self] in self.assumeIsolated { $0.hintsChanged() } }
+        }
+        if configuration.asksNetworkManager {
+            let watch = NetworkManagerWatch { [weak self] devices in
+                self?.assumeIsolated { watcher in
+                    watcher.managed = devices
+                    watcher.hintsChanged()
+                }
+            }
+            networkManager = watch
+            watch.start()
+        }
+    }
+
+    private func hintsChanged() {
+        if patience != nil { return managed == nil ? () : waitNoLonger() }
+        guard published != nil else { return }
+        if coalescer.changed(isUrgent: false, at: .now) { deliver() }
+        setDeliveryTimer()
+    }
+
+    private func readHints() {
+        var read = hints?.read(links: reducer.allLinks) ?? InterfaceHints()
+        read.networkManager = managed ?? [:]
+        if read != reducer.hints { reducer.hints = read }
     }
 
     private func openSockets() throws {
         lastOpened = .now
         let devices = DeviceFiles()
-        let notifications = try RouteNotifications(devices: devices, receiveBuffer: receiveBuffer)
+        let notifications = try RouteNotifications(devices: devices, receiveBuffer: configuration.receiveBuffer)
         let tables = try RouteTables(devices: devices)
         registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
@@ -89,10 +139,12 @@ actor PathWatcher {
 
     private func close() {
         closeSockets()
-        for timer in [retry, delivery] {
+        hints?.stop()
+        networkManager?.stop()
+        for timer in [retry, delivery, patience] {
             if let timer { EventThread.shared.cancelTimer(timer) }
         }
-        (retry, delivery) = (nil, nil)
+        (retry, delivery, patience, hints, networkManager) = (nil, nil, nil, nil, nil)
         channel.end()
     }
 
@@ -158,7 +210,7 @@ actor PathWatcher {
     }
 
     private func deliver() {
-        if refresh() { publish() }
+        if patience == nil, refresh() { publish() }
     }
 
     /// Reads what is out of date.
@@ -210,6 +262,7 @@ actor PathWatcher {
 
     private func publish() {
         _ = count()
+        readHints()
         var snapshot = reducer.snapshot()
         if let published, published.hasSameContent(as: snapshot) {
             // Nobody is woken for what may differ still, but who asks next sees it.
@@ -230,6 +283,8 @@ actor PathWatcher {
             counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
             counters.malformed =
                 earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
+            counters.malformedHints =
+                (hints?.counters.malformed ?? 0) + (networkManager?.counters.malformed ?? 0)
             return counters
         }
     }
