@@ -123,4 +123,8 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
     if (sigaction(number, 0, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, 0);
 }
 
+// Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than whoever started it.
+extern char *secure_getenv(const char *name);
+static inline const char *mp_trusted_environment(const char *name) { return secure_getenv(name); }
+
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }
