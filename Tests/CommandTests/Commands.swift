@@ -17,7 +17,12 @@ enum Commands {
     /// A port of loopback that is free now.
     static func freePort() throws -> Int {
         let probe = try Running([mpconnect, "--listen", "127.0.0.1:0"])
-        defer { probe.kill() }
+        defer {
+            probe.kill()
+            // Until it is gone it still listens.
+            let deadline = ContinuousClock.now + .seconds(10)
+            while probe.isRunning, ContinuousClock.now < deadline { usleep(1_000) }
+        }
         return try port(of: probe)
     }
 
@@ -27,7 +32,8 @@ enum Commands {
         private let socket: CInt
 
         init() throws {
-            socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+            let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+            self.socket = socket
             var name = sockaddr_in()
             name.sin_family = sa_family_t(AF_INET)
             name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian

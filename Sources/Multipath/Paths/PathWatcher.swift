@@ -122,7 +122,8 @@ actor PathWatcher {
     private func openSockets() throws {
         lastOpened = .now
         let devices = DeviceFiles()
-        let notifications = try RouteNotifications(devices: devices, receiveBuffer: configuration.receiveBuffer)
+        let notifications = try RouteNotifications(
+            devices: devices, receiveBuffer: configuration.receiveBuffer)
         let tables = try RouteTables(devices: devices)
         registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
