@@ -62,7 +62,7 @@ final class FileWatch {
                 inotify_init1(CInt(truncatingIfNeeded: IN_CLOEXEC | IN_NONBLOCK))
             })
         buffer = .allocate(byteCount: 16 * 1024, alignment: 8)
-        walk()
+        _ = walk()
     }
 
     deinit { buffer.deallocate() }
@@ -109,8 +109,8 @@ final class FileWatch {
                     mustWalk = true
                 } else if let watch = watches[event.watch] {
                     if event.hasEnded { watches[event.watch] = nil }
-                    for interest in watch.interests {
-                        guard event.concerns(interest.name, isWay: interest.isWay) else { continue }
+                    for interest in watch.interests
+                    where event.concerns(interest.name, isWay: interest.isWay) {
                         changed.insert(interest.place)
                         if event.movesAway || interest.name != nil {
                             mustWalk = mustWalk || event.isStructural
@@ -119,14 +119,16 @@ final class FileWatch {
                 }
             }
         }
-        if mustWalk { walk() }
+        if mustWalk { changed.formUnion(walk()) }
         return changed
     }
 
     // MARK: Walking
 
     /// Watches what there is to watch now, and ends the watches that no path needs any more.
-    private func walk() {
+    /// - Returns: the places that are now behind other watches. What the old ones still have in the queue is
+    ///   not told any more, and the new ones saw nothing yet.
+    private func walk() -> Set<Place> {
         let old = watches
         watches = [:]
         unwatched = []
@@ -138,6 +140,10 @@ final class FileWatch {
             if again >= 0, watches[again] == nil { _ = inotify_rm_watch(notifier.number, again) }
         }
         for number in old.keys where watches[number] == nil { _ = inotify_rm_watch(notifier.number, number) }
+        let moved =
+            old.filter { watches[$0.key] == nil }.map(\.value)
+            + watches.filter { old[$0.key] == nil }.map(\.value)
+        return Set(moved.flatMap { $0.interests.map(\.place) })
     }
 
     /// - Returns: whether all is watched that tells of this place.
