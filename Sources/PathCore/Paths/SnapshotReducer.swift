@@ -110,6 +110,11 @@ public struct SnapshotReducer: Sendable {
             uniqueKeysWithValues: IPAddress.Family.allCases.compactMap { family in
                 outermostTunnel(family).map { (family, $0) }
             })
+        var hints = hints
+        // A lease is filed by its interface's number, which in another network namespace is another's.
+        hints.leases = hints.leases.filter { index, lease in
+            lease.belongs(toInterfaceWith: (addresses[index] ?? [:]).values.lazy.map(\.address))
+        }
         let tags = PathTags(overrides: overrides, hints: hints)
         let carrier = defaultCarrier
         var snapshot = PathSnapshot(nameServers: hints.nameServers, resumes: hints.resumes)
