@@ -5,13 +5,22 @@ import PackageDescription
 // A package of its own, so that what is measured against is nobody's dependency.
 let package = Package(
     name: "multipath-benchmarks",
-    dependencies: [.package(name: "swift-multipath", path: "..")],
+    dependencies: [
+        .package(name: "swift-multipath", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    ],
     targets: [
         // Changes the network by its own few lines of netlink: the measure shares nothing with the measured.
         .target(name: "CChanges"),
         .executableTarget(
             name: "mpbench-paths",
             dependencies: ["CChanges", .product(name: "Multipath", package: "swift-multipath")]),
+        .executableTarget(
+            name: "mpbench-race",
+            dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

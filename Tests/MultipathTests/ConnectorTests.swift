@@ -22,7 +22,7 @@ struct ConnectorTests {
     }
 
     private func failure(
-        _ host: String, _ port: UInt16, _ configure: (inout ConnectionConfiguration) -> Void = { _ in }
+        _ host: String, _ port: UInt16, _ configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async -> ConnectionError? {
         do throws(ConnectionError) {
             _ = try await connector.connect(to: host, port: port, configure: configure)
@@ -55,7 +55,7 @@ struct ConnectorTests {
     func disabled() async throws {
         let listener = try Listener(.mptcp)
         for configure in [{ $0.usesMPTCP = false }, { $0.mode = .disabled }]
-            as [(inout ConnectionConfiguration) -> Void]
+            as [@Sendable (inout ConnectionConfiguration) -> Void]
         {
             let report = try await connector.connect(
                 to: "127.0.0.1", port: listener.port, configure: configure

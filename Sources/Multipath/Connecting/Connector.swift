@@ -35,7 +35,7 @@ public struct Connector: Sendable {
     ///
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect(
-        to host: String, port: UInt16, configure: (inout ConnectionConfiguration) -> Void = { _ in }
+        to host: String, port: UInt16, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async throws(ConnectionError) -> ConnectedSocket {
         var configuration = ConnectionConfiguration()
         configure(&configuration)

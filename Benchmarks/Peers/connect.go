@@ -1,0 +1,29 @@
+// Connects RUNS times with Go's dialer and prints the milliseconds of each; "-" where there was none in 10 s.
+//
+//	connect RUNS HOST PORT [mptcp]
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+)
+
+func main() {
+	runs, _ := strconv.Atoi(os.Args[1])
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	dialer.SetMultipathTCP(len(os.Args) > 4)
+	for range runs {
+		start := time.Now()
+		connection, err := dialer.Dial("tcp", net.JoinHostPort(os.Args[2], os.Args[3]))
+		if err != nil {
+			fmt.Println("-")
+			continue
+		}
+		fmt.Printf("%.2f\n", float64(time.Since(start).Microseconds())/1000)
+		connection.Close()
+		time.Sleep(30 * time.Millisecond)
+	}
+}
