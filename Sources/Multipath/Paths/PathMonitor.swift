@@ -92,6 +92,9 @@ public final class PathMonitor: Sendable {
 
     var channel: PathChannel { lifetime.channel }
 
+    /// Why the updates ended, if by an error.
+    package var failure: PathMonitorError? { lifetime.failure }
+
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }
 
