@@ -10,7 +10,7 @@ demo:
 
 test:
 	@scripts/setup.sh test
-	swift test --no-parallel --disable-xctest
+	swift test --no-parallel --disable-xctest --traits Service
 
 build:
 	@scripts/setup.sh

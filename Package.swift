@@ -8,6 +8,8 @@ let strict: [SwiftSetting] =
     Context.environment["MULTIPATH_WARNINGS_AS_ERRORS"] == "1"
     ? [.unsafeFlags(["-warnings-as-errors"])] : []
 
+let service = TargetDependencyCondition.when(traits: ["Service"])
+
 let package = Package(
     name: "swift-multipath",
     products: [
@@ -16,15 +18,24 @@ let package = Package(
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
         .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
         .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
+        .library(name: "MultipathService", targets: ["MultipathService"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
     ],
+    traits: [
+        // Off unless asked for, so that nobody fetches what its product alone needs.
+        .trait(
+            name: "Service", description: "MultipathService: swift-service-lifecycle and swift-metrics")
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // For MultipathService alone, with the trait Service.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
@@ -51,6 +62,14 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"], swiftSettings: strict),
+        .target(
+            name: "MultipathService",
+            dependencies: [
+                "Multipath",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
+            ],
+            swiftSettings: strict),
         .target(
             name: "CommandSupport",
             dependencies: [
@@ -84,6 +103,15 @@ let package = Package(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "MultipathServiceTests",
+            dependencies: [
+                "MultipathService", "MultipathTesting",
+                .product(
+                    name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: service),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),

@@ -105,6 +105,12 @@ public enum Diagnostics {
         var text = line.hasSuffix("\n") ? line : line + "\n"
         try text.withUTF8 { try stream.stream.write(UnsafeRawBufferPointer($0)) }
     }
+
+    /// Writes as it stands.
+    public static func tryWrite(raw text: String, to stream: StandardStreamName) throws {
+        var text = text
+        try text.withUTF8 { try stream.stream.write(UnsafeRawBufferPointer($0)) }
+    }
 }
 
 /// The two streams a command writes to.

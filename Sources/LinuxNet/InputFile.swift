@@ -5,8 +5,13 @@ import Glibc
 package enum InputFile {
     /// - Throws: the kernel's error, or EFBIG for more bytes than the limit.
     package static func text(_ path: String, limit: Int = .max) throws(SystemError) -> String {
+        String(decoding: try bytes(path, limit: limit), as: UTF8.self)
+    }
+
+    /// - Throws: the kernel's error, or EFBIG for more bytes than the limit.
+    package static func bytes(_ path: String, limit: Int = .max) throws(SystemError) -> [UInt8] {
         let file = Descriptor(owning: try systemCall("open \(path)") { open(path, O_RDONLY | O_CLOEXEC) })
-        return String(decoding: try bytes(of: file, path, limit), as: UTF8.self)
+        return try bytes(of: file, path, limit)
     }
 
     /// The bytes of a file that anything may have been put in the place of: a pipe would wait for ever.

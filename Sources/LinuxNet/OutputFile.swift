@@ -21,6 +21,16 @@ package final class OutputFile: Sendable {
         }
     }
 
+    /// Writes at once, past what waits, and all of it unless the disk is full.
+    package func append(_ bytes: [UInt8]) throws(SystemError) {
+        var done = 0
+        while done < bytes.count {
+            done += try systemCall("write the file") {
+                bytes.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress! + done, $0.count - done) }
+            }
+        }
+    }
+
     package func flush() { pending.withLock { drain(&$0) } }
 
     private func drain(_ pending: inout [UInt8]) {

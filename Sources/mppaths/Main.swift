@@ -21,10 +21,13 @@ struct MPPaths: AsyncParsableCommand {
               mppaths list --json        the same as one JSON object
               mppaths watch              a live table; in a pipe a line for every change, with its reasons
               mppaths watch --json | jq -r .primary
+              mppaths record trouble.mpp --duration 1m
+              mppaths replay trouble.mpp
 
               MULTIPATH_INTERFACES='eth1=cellular,expensive eth0=not-constrained' mppaths
                                          what you know better, for this process
             """,
         version: projectVersion,
-        subcommands: [List.self, Watch.self, SetWord.self], defaultSubcommand: List.self)
+        subcommands: [List.self, Watch.self, SetWord.self, Record.self, Replay.self],
+        defaultSubcommand: List.self)
 }

@@ -110,10 +110,7 @@ private struct LiveTable {
     private func draw(_ events: AsyncStream<Event>) async throws {
         var screen = LiveScreen()
         var frame = LiveFrame()
-        func write(_ text: String) throws {
-            var text = text
-            try text.withUTF8 { try StandardStream.output.write(UnsafeRawBufferPointer($0)) }
-        }
+        func write(_ text: String) throws { try Diagnostics.tryWrite(raw: text, to: .output) }
         defer { try? write(frame.close()) }
         for await event in events {
             switch event {

@@ -236,4 +236,21 @@ struct LiveTerminalTests {
         #expect(again.contains("2 paths, wlan0 first"))
         #expect(TerminalScreen(text).isCursorShown)
     }
+
+    @Test("shows a recording at the recording's pace, and how one is made")
+    func recording() async throws {
+        let stages = try await run(
+            #"""
+            "$bin/mppaths" record file --duration 1s; "$bin/mppaths" record - ; \
+            "$bin/mppaths" replay --real-time file
+            """#,
+            #"wait %1; stage"#)
+        let text = stages[0]
+        #expect(text.contains(/recording: \d+ records, \d+ bytes, 1 s\r\n/))
+        #expect(text.contains("mppaths: a recording is nothing for a terminal; name a file\r\n"))
+        let screen = TerminalScreen(text)
+        #expect(screen.text.hasPrefix("2 paths, wlan0 first   "))
+        #expect(screen.text.hasSuffix("  initial"))
+        #expect(screen.isCursorShown)
+    }
 }

@@ -7,6 +7,7 @@ import PathCore
 /// A mounted sysfs shows the network namespace of whoever mounted it. So the index there must be the link's.
 package final class DeviceFiles {
     private var known: [Key: LinkFact.Device] = [:]
+    package var tap: NetlinkTap?
 
     package init() {}
 
@@ -20,10 +21,12 @@ package final class DeviceFiles {
         // Software links have no device; their kind says what they are.
         guard link.kind == nil, !link.flags.contains(.loopback) else { return link }
         let key = Key(index: link.index, name: link.name)
-        let device = known[key] ?? Self.device(of: link)
+        let old = known[key]
+        let device = old ?? Self.device(of: link)
         known[key] = device
         var link = link
         link.device = device
+        if old == nil { tap?(.device(link)) }
         return link
     }
 

@@ -12,6 +12,7 @@ package final class RouteNotifications {
     private let devices: DeviceFiles
     /// Something was lost, and the queue has not been empty since.
     private var isLosing = false
+    package var tap: NetlinkTap?
 
     /// How often the kernel dropped notifications because the queue was full.
     package private(set) var overflows = 0
@@ -71,10 +72,14 @@ package final class RouteNotifications {
                     defer { isLosing = false }
                     return isLosing ? [.lost] : events
                 }
-                if !isLosing { events += decoder.events(in: datagram).map(completed) }
+                if !isLosing {
+                    tap?(.datagram(datagram))
+                    events += decoder.events(in: datagram).map(completed)
+                }
             } catch {
                 guard error.errno == ENOBUFS || error.errno == ENOSPC else { throw error }
                 overflows += 1
+                tap?(.lost)
                 isLosing = true
             }
         }

@@ -10,6 +10,7 @@ package final class RouteTables {
     private var sequence: UInt32 = 0
     var decoder = RouteDecoder()
     private let devices: DeviceFiles
+    package var tap: NetlinkTap?
 
     /// Dumps that a change interrupted, and that were asked for again.
     package private(set) var interrupted = 0
@@ -129,8 +130,9 @@ package final class RouteTables {
     ) throws(SystemError) {
         // An interrupted dump may lack entries. On a machine where every dump is interrupted the last one is
         // taken: what changed meanwhile has been announced, and leads here again.
-        for _ in 0..<Self.dumpAttempts {
+        for attempt in 0..<Self.dumpAttempts {
             restart()
+            tap?(.dump(isRepeated: attempt > 0))
             sequence &+= 1
             let request = NetlinkRequest(type: type, flags: MessageFlags.dump, sequence: sequence)
             fill(request)
@@ -154,6 +156,7 @@ package final class RouteTables {
         var failure: SystemError?
         while !isDone {
             let datagram = try receive(what)
+            tap?(.datagram(datagram))
             _ = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
                 guard message.sequence == sequence, !isEnough else { return }
                 if message.flags & MessageFlags.dumpInterrupted != 0 { wasInterrupted = true }

@@ -61,6 +61,12 @@ public final class PathMonitor: Sendable {
         lifetime = Lifetime(kernel) { kernel.counters }
     }
 
+    /// The same, with all that the kernel and others tell it handed to a recorder.
+    package init(_ configuration: Configuration = Configuration(), recorder: PathRecorder) {
+        let kernel = KernelPaths(configuration, recorder: recorder)
+        lifetime = Lifetime(kernel) { kernel.counters }
+    }
+
     /// A monitor of whatever the source tells; what the kernel says is not asked for.
     public init(source: some PathSource) {
         lifetime = Lifetime(source) { Counters() }
@@ -85,6 +91,9 @@ public final class PathMonitor: Sendable {
     public var counters: Counters { lifetime.counters }
 
     var channel: PathChannel { lifetime.channel }
+
+    /// Why the updates ended, if by an error.
+    package var failure: PathMonitorError? { lifetime.failure }
 
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }

@@ -55,16 +55,22 @@ public struct PathSink: Sendable {
 /// The kernel's paths.
 final class KernelPaths: PathSource {
     private let configuration: PathMonitor.Configuration
+    private let recorder: PathRecorder?
     private let watcher = Locked<PathWatcher?>(nil)
 
-    init(_ configuration: PathMonitor.Configuration) { self.configuration = configuration }
+    init(_ configuration: PathMonitor.Configuration, recorder: PathRecorder? = nil) {
+        self.configuration = configuration
+        self.recorder = recorder
+    }
 
     var counters: PathMonitor.Counters { watcher.withLock { $0 }?.counters ?? PathMonitor.Counters() }
 
     func start(_ sink: PathSink) {
         do throws(PathMonitorError) {
+            let overrides = try overrides()
+            recorder?.begin(overrides)
             let watcher = PathWatcher(
-                overrides: try overrides(), configuration: configuration, channel: sink.channel)
+                overrides: overrides, configuration: configuration, channel: sink.channel, recorder: recorder)
             self.watcher.withLock { $0 = watcher }
             watcher.start { sink.fail($0) }
         } catch {

@@ -5,6 +5,7 @@ actor PathWatcher {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
     private let channel: PathChannel
+    private let recorder: PathRecorder?
     private var reducer: SnapshotReducer
     private var notifications: RouteNotifications?
     private var tables: RouteTables?
@@ -28,7 +29,11 @@ actor PathWatcher {
     private var earlier = PathMonitor.Counters()
     private nonisolated let shared = Locked(PathMonitor.Counters())
 
-    init(overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel) {
+    init(
+        overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel,
+        recorder: PathRecorder? = nil
+    ) {
+        self.recorder = recorder
         self.configuration = configuration
         coalescer = Coalescer(configuration: configuration.coalescing)
         reducer = SnapshotReducer(overrides: overrides)
@@ -125,6 +130,7 @@ actor PathWatcher {
         let notifications = try RouteNotifications(
             devices: devices, receiveBuffer: configuration.receiveBuffer)
         let tables = try RouteTables(devices: devices)
+        recorder?.listen(to: devices, notifications, tables)
         registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
             self.assumeIsolated { $0.takeNotifications() }
@@ -163,6 +169,7 @@ actor PathWatcher {
             readLater(after: max(.zero, wait))
             return
         }
+        recorder?.took(events)
         guard !events.isEmpty else { return }
         for event in events { stale.formUnion(reducer.apply(event)) }
         // All is read again soon: a kernel that is too busy now is not asked at each of its notifications.
@@ -253,17 +260,26 @@ actor PathWatcher {
 
     private func read(_ stale: KernelTables) throws {
         guard let tables else { throw PathMonitorError("the netlink socket is closed") }
+        recorder?.willRead()
         if stale == .all { lastResync = .now }
-        if stale.contains(.links) { reducer.replaceLinks(try tables.links()) }
-        if stale.contains(.addresses) { reducer.replaceAddresses(try tables.addresses()) }
+        if stale.contains(.links) {
+            reducer.replaceLinks(try tables.links())
+            recorder?.read(.links)
+        }
+        if stale.contains(.addresses) {
+            reducer.replaceAddresses(try tables.addresses())
+            recorder?.read(.addresses)
+        }
         guard stale.contains(.routes) else { return }
         let routes = try tables.internetRoutes(through: reducer.interfacesWorthAsking)
         reducer.replaceRoutes(routes.defaults, reach: routes.reach)
+        recorder?.read(routes)
     }
 
     private func publish() {
         _ = count()
         readHints()
+        recorder?.told(reducer.hints)
         var snapshot = reducer.snapshot()
         if let published, published.hasSameContent(as: snapshot) {
             // Nobody is woken for what may differ still, but who asks next sees it.
