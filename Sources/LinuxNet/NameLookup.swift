@@ -10,15 +10,15 @@ package enum NameLookup {
     /// dropped.
     package static func addresses(
         of host: String, _ family: IPAddress.Family? = nil
-    ) async throws(RaceMachine.ResolutionFailure) -> [IPAddress] {
+    ) async throws(ResolutionError) -> [IPAddress] {
         if let literal = IPAddress(host) { return family == literal.family || family == nil ? [literal] : [] }
         guard let answer = await BlockingCalls.resolver.run({ lookUp(host, family) }) else {
-            throw RaceMachine.ResolutionFailure(reason: "cancelled")
+            throw ResolutionError("cancelled")
         }
         return try answer.get()
     }
 
-    private typealias Answer = Result<[IPAddress], RaceMachine.ResolutionFailure>
+    private typealias Answer = Result<[IPAddress], ResolutionError>
 
     private static func lookUp(_ host: String, _ family: IPAddress.Family?) -> Answer {
         var hints = addrinfo()
@@ -30,7 +30,7 @@ package enum NameLookup {
         guard status == 0 else {
             let words =
                 status == EAI_SYSTEM ? SystemError.words(number) : String(cString: gai_strerror(status))
-            return .failure(RaceMachine.ResolutionFailure(reason: words))
+            return .failure(ResolutionError(words))
         }
         defer { freeaddrinfo(list) }
         var addresses: [IPAddress] = []

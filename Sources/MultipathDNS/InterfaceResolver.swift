@@ -12,7 +12,7 @@ public import Multipath
 /// ```
 ///
 /// The servers are those that NetworkManager or systemd-networkd got with the path; where nobody knows any,
-/// `servers`. It asks over sockets bound to the interface, with c-ares: retries, truncated answers over TCP,
+/// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with c-ares: retries, truncated answers over TCP,
 /// aliases and the search list are that library's.
 public struct InterfaceResolver: Resolver {
     private let servers: [IPAddress]
@@ -46,10 +46,17 @@ public struct InterfaceResolver: Resolver {
         let query = NameQuery(
             host: host, family: family, servers: usable.map { IPEndpoint($0, port: port) },
             interface: path.index, timeout: timeout)
-        guard let answer = await Self.threads.run({ query.run() }) else { throw ResolutionError("cancelled") }
+        let isCancelled = Locked(false)
+        let answer = await withTaskCancellationHandler {
+            await Self.threads.run { query.run { isCancelled.withLock { $0 } } }
+        } onCancel: {
+            isCancelled.withLock { $0 = true }
+        }
+        guard let answer else { throw ResolutionError("cancelled") }
         return try answer.get()
     }
 
-    /// A query polls its own sockets, so each has a thread while it waits.
-    private static let threads = BlockingCalls(limit: 16)
+    /// A query polls its own sockets, so each has a thread while it waits. There are enough of them that
+    /// queries over a dead path leave some for the others: a race cancels what it no longer needs.
+    private static let threads = BlockingCalls(limit: 64)
 }

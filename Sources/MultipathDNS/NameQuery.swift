@@ -24,7 +24,8 @@ struct NameQuery: Sendable {
         init(interface: InterfaceIndex) { self.interface = interface }
     }
 
-    func run() -> Answer {
+    /// - Parameter isCancelled: looked at often; once it says so, nothing more is sent.
+    func run(isCancelled: () -> Bool) -> Answer {
         guard Self.library == ARES_SUCCESS else { return failure(Self.library) }
         var options = ares_options()
         options.timeout = CInt(clamping: Int64(timeout.inMilliseconds))
@@ -38,17 +39,19 @@ struct NameQuery: Sendable {
                 CInt(ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS))
         }
         guard status == ARES_SUCCESS, let channel else { return failure(status) }
-        defer { ares_destroy(channel) }
-        let list = servers.map(\.description).joined(separator: ",")
-        let setStatus = ares_set_servers_ports_csv(channel, list)
-        guard setStatus == ARES_SUCCESS else { return failure(setStatus) }
-
+        // Without their zones, which c-ares does not read: the socket is bound to the interface anyway.
+        let list = servers.map { IPEndpoint($0.address.inZone(0), port: $0.port).description }
+            .joined(separator: ",")
         let progress = Progress(interface: interface)
         return withExtendedLifetime(progress) {
+            // Inside: it calls back for what is still open.
+            defer { ares_destroy(channel) }
+            let setStatus = ares_set_servers_ports_csv(channel, list)
+            guard setStatus == ARES_SUCCESS else { return failure(setStatus) }
             let context = Unmanaged.passUnretained(progress).toOpaque()
             ares_set_socket_configure_callback(channel, bindToInterface, context)
             ask(channel, context)
-            wait(channel, progress)
+            wait(channel, progress, isCancelled)
             if progress.bindError != 0 {
                 return .failure(
                     ResolutionError("no socket on this path: \(SystemError.words(progress.bindError))"))
@@ -78,10 +81,11 @@ struct NameQuery: Sendable {
             }, context)
     }
 
-    /// Polls until the answer is there. c-ares bounds it by its own timeouts; the count is for a library that
-    /// would not.
-    private func wait(_ channel: ares_channel, _ progress: Progress) {
-        for _ in 0..<10_000 where progress.answer == nil {
+    /// Polls until the answer is there. c-ares gives up by its own timeouts; the deadline is for a server that
+    /// keeps it busy with what is no answer.
+    private func wait(_ channel: ares_channel, _ progress: Progress, _ isCancelled: () -> Bool) {
+        let deadline = ContinuousClock.now + timeout * 4 * servers.count + .seconds(5)
+        while progress.answer == nil, ContinuousClock.now < deadline, !isCancelled() {
             var sockets = [ares_socket_t](repeating: -1, count: Int(ARES_GETSOCK_MAXNUM))
             let mask = UInt32(bitPattern: ares_getsock(channel, &sockets, ARES_GETSOCK_MAXNUM))
             var polled: [pollfd] = []
@@ -92,13 +96,14 @@ struct NameQuery: Sendable {
                 polled.append(pollfd(fd: socket, events: events, revents: 0))
             }
             if polled.isEmpty { return }
-            var limit = timeval(tv_sec: 1, tv_usec: 0)
+            // A tenth of a second at most, so that a cancelled query does not linger.
+            var limit = timeval(tv_sec: 0, tv_usec: 100_000)
             var next = timeval()
-            let pointer = ares_timeout(channel, &limit, &next)
-            let wait =
-                pointer.map { Int($0.pointee.tv_sec) * 1000 + Int($0.pointee.tv_usec) / 1000 + 1 } ?? 1000
-            let count = poll(&polled, nfds_t(polled.count), CInt(clamping: wait))
-            if count <= 0 { ares_process_fd(channel, -1, -1) }
+            let wait = ares_timeout(channel, &limit, &next).map { $0.pointee.tv_usec / 1000 + 1 } ?? 100
+            if poll(&polled, nfds_t(polled.count), CInt(clamping: wait)) <= 0 {
+                ares_process_fd(channel, -1, -1)
+                continue
+            }
             for entry in polled where entry.revents != 0 {
                 let isReadable = entry.revents & Int16(POLLIN | POLLERR | POLLHUP) != 0
                 let isWritable = entry.revents & Int16(POLLOUT) != 0

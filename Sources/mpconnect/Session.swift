@@ -89,9 +89,9 @@ struct Session: Sendable {
         guard !destination.host.isEmpty else {
             return IPEndpoint(IPAddress(ipv6: 0, 0), port: destination.port)
         }
-        do throws(RaceMachine.ResolutionFailure) {
+        do throws(ResolutionError) {
             guard let address = try await NameLookup.addresses(of: destination.host).first else {
-                throw RaceMachine.ResolutionFailure(reason: "no address")
+                throw ResolutionError("no address")
             }
             return IPEndpoint(address, port: destination.port)
         } catch {

@@ -31,7 +31,8 @@ enum Screens {
         index: 7, name: "wg0", type: Verdict(.tunnel, .kernel),
         expensive: Verdict(.guessedYes, .dhcpLease, inheritedFrom: "wlan0"),
         constrained: Verdict(true, .settings, inheritedFrom: "wlan0"),
-        addresses: [address("203.0.113.2", 32)], carrier: "wlan0", supportsIPv4: true)
+        addresses: [address("203.0.113.2", 32)], carriers: [.init(index: 3, name: "wlan0", type: .wifi)],
+        supportsIPv4: true)
 
     static func excluded(
         _ name: String, _ type: InterfaceType, _ reason: ExcludedInterface.Reason

@@ -35,6 +35,16 @@ struct InterfaceResolverTests {
         #expect(try await ask(server, "many.example", .ipv4).count == 200)
     }
 
+    @Test("may be link-local beside others, as home routers announce theirs")
+    func linkLocal() async throws {
+        let server = try await NameServer(["--address=/name.example/192.0.2.7"])
+        var path = loopback
+        path.nameServers.append(IPAddress("fe80::1")!.inZone(1))
+        let resolver = InterfaceResolver(servers: [], timeout: .seconds(2), port: server.port)
+        let found = try await resolver.addresses(of: "name.example", family: .ipv4, over: path)
+        #expect(found.map(\.description) == ["192.0.2.7"])
+    }
+
     @Test("say why there is no answer")
     func failures() async throws {
         let server = try await NameServer(["--address=/missing.example/"])

@@ -22,7 +22,8 @@ struct ConnectorTests {
     }
 
     private func failure(
-        _ host: String, _ port: UInt16, _ configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
+        _ host: String, _ port: UInt16,
+        _ configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async -> ConnectionError? {
         do throws(ConnectionError) {
             _ = try await connector.connect(to: host, port: port, configure: configure)

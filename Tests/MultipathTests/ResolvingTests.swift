@@ -151,7 +151,7 @@ struct ScriptedResolver: Resolver {
     }
 
     let answers: [IPAddress.Family: Answer]
-    var asksEachPath: Bool { false }
+    var asksEachPath = false
 
     init(_ answers: [IPAddress.Family: Answer]) { self.answers = answers }
 
@@ -178,7 +178,8 @@ final class LoopbackListener: Sendable {
 
     init(_ family: IPAddress.Family, port: UInt16 = 0) throws {
         let socket = try StreamSocket(family, .tcp)
-        try socket.listen(on: IPEndpoint(IPAddress(family == .ipv4 ? "127.0.0.1" : "::1")!, port: port))
+        try socket.listen(
+            on: IPEndpoint(IPAddress(family == .ipv4 ? "127.0.0.1" : "::1")!, port: port), backlog: 4096)
         self.port = socket.localEndpoint?.port ?? 0
         self.socket = socket
     }

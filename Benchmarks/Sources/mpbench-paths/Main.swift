@@ -21,7 +21,9 @@ enum Main {
         let path = try await monitor.currentPath()
         let time = changes_now() - start
         print(
-            String(Double(time / 1000) / 1000), Memory.residentKiB, path.interfaces.count, path.excluded.count,
-            path.primary.map { "\($0.name) \($0.gateways) \($0.metric.map(String.init) ?? "none")" } ?? "none")
+            String(Double(time / 1000) / 1000), Memory.residentKiB, path.interfaces.count,
+            path.excluded.count,
+            path.primary.map { "\($0.name) \($0.gateways) \($0.metric.map(String.init) ?? "none")" } ?? "none"
+        )
     }
 }

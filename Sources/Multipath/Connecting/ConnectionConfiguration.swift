@@ -26,7 +26,8 @@ public struct ConnectionConfiguration: Sendable {
     /// Whether to wait, up to the timeout, where no path is allowed or there is none; the connection is then
     /// made as soon as one appears. Otherwise that is an error at once.
     public var waitsForPath = false
-    /// Called when a connection begins to wait for a path, with the reason for each interface.
+    /// Called when a connection begins to wait for a path, with the reason for each interface. It is called on
+    /// the thread that runs every race and monitor of the process, and must not block.
     public var whenWaiting: (@Sendable ([CandidateList.Omission]) -> Void)?
 
     public init() {}

@@ -1,8 +1,11 @@
 import LinuxNet
 
-/// What a process's connections have learnt about its paths, for the next one. Shared by connectors.
+/// What a connector's connections have learnt about its paths, for the next one.
 final class ConnectionHistory: Sendable {
     private let state = Locked(PathHistory())
+
+    /// When a SYN is sent again (RFC 6298 section 2).
+    private static let initialRTO = Duration.seconds(1)
 
     /// The delay for a path, where something is known of it.
     func attemptDelay(
@@ -24,9 +27,13 @@ final class ConnectionHistory: Sendable {
             for attempt in attempts {
                 guard let path = snapshot.path(attempt.candidate.interface) else { continue }
                 let network = PathHistory.Network(path)
-                if let connected = attempt.connected {
-                    history.handshake(
-                        network, destination, took: attempt.started.duration(to: connected), at: now)
+                let time = attempt.connected.map { attempt.started.duration(to: $0) }
+                if let time, time < Self.initialRTO {
+                    history.handshake(network, destination, took: time, at: now)
+                } else if time != nil {
+                    // A SYN was lost on the way. How long an answer takes is not told by that (RFC 6298 section
+                    // 3), but that the path loses packets is.
+                    history.silence(network, destination, at: now)
                 } else if attempt.outcome == .cancelled, path.index != winner,
                     attempt.started.duration(to: now) >= delays[path.index] ?? .seconds(2),
                     silent.insert(path.index).inserted

@@ -13,6 +13,7 @@ public struct Connector: Sendable {
     public let monitor: PathMonitor
     private let logger: Logger
     private let resolver: any Resolver
+    /// What this connector's connections have learnt.
     private let history = ConnectionHistory()
 
     /// The process's own, for all who don't bring one.
@@ -112,14 +113,7 @@ public struct Connector: Sendable {
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
     ) async throws(ConnectionError) -> (RaceRunner.Result, RaceRunner.Winner) {
-        let snapshot: PathSnapshot
-        do {
-            snapshot = try await monitor.currentPath()
-        } catch let error as CancellationError {
-            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
-        } catch {
-            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
-        }
+        let snapshot = try await firstSnapshot(host, port, within: configuration.connectTimeout)
         let runner = RaceRunner(
             host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
             history: history, updates: monitor.channel, confirmation: confirmation)
@@ -130,6 +124,32 @@ public struct Connector: Sendable {
             throw failure
         }
         return (result, winner)
+    }
+
+    /// The paths now. That, too, must not take longer than the caller waits.
+    private func firstSnapshot(
+        _ host: String, _ port: UInt16, within limit: Duration
+    ) async throws(ConnectionError) -> PathSnapshot {
+        if let latest = monitor.latestPath { return latest }
+        let monitor = monitor
+        do {
+            return try await withThrowingTaskGroup(of: PathSnapshot?.self) { group in
+                group.addTask { try await monitor.currentPath() }
+                group.addTask {
+                    try await Task.sleep(for: limit)
+                    return nil
+                }
+                defer { group.cancelAll() }
+                guard let first = try await group.next() ?? nil else {
+                    throw PathMonitorError("nothing is known of this machine's paths after \(limit)")
+                }
+                return first
+            }
+        } catch let error as CancellationError {
+            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
+        } catch {
+            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
+        }
     }
 
     private func report(

@@ -12,7 +12,7 @@ struct RacePlanner {
     var snapshot: PathSnapshot
     /// By the path that asked; under nil what holds for all.
     var addresses: [Scope: [IPAddress]] = [:]
-    /// Translation prefixes by the path that has one; under nil that of the only network there is.
+    /// Translation prefixes, by the path that has one.
     var translations: [Scope: NAT64Prefix] = [:]
 
     init(
@@ -25,9 +25,23 @@ struct RacePlanner {
         self.snapshot = snapshot
     }
 
-    /// The paths that the caller's rules allow.
+    /// The paths that the caller's rules allow. One whose name servers nobody knows gets the system's.
     var allowedPaths: [PathInterface] {
-        snapshot.interfaces.filter { configuration.policy.refusal(of: $0) == nil }
+        snapshot.interfaces.filter { configuration.policy.refusal(of: $0) == nil }.map { path in
+            var path = path
+            if path.nameServers.isEmpty { path.nameServers = snapshot.nameServers }
+            return path
+        }
+    }
+
+    /// Whether the system may be asked for a name: not where the caller's rules refuse every path there is, for
+    /// its questions would go over one of them.
+    func mayAskTheSystem(for host: String) -> Bool {
+        let isLocal = host == "localhost" || host.hasSuffix(".localhost")
+        let onLink = snapshot.excluded.contains {
+            $0.reason == .noDefaultRoute && configuration.policy.refusal(of: $0.interface) == nil
+        }
+        return snapshot.interfaces.isEmpty || !allowedPaths.isEmpty || onLink || isLocal
     }
 
     /// Every address found so far, in the order of the paths that found them.
@@ -55,7 +69,7 @@ struct RacePlanner {
             for address in list { places[address, default: []].insert(scope) }
         }
         for path in snapshot.interfaces where needsTranslation(path) {
-            guard let prefix = translations[path.index] ?? translations[.none] else { continue }
+            guard let prefix = translations[path.index] else { continue }
             for address in (addresses[path.index] ?? []) + (addresses[.none] ?? []) {
                 guard let translated = prefix.synthesized(address) else { continue }
                 places[translated, default: []].insert(path.index)

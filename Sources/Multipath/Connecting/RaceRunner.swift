@@ -58,12 +58,29 @@ actor RaceRunner {
     private var withheldBefore: UInt64 = 0
     private var isWaiting = false
 
-    // Resolution, by who asks: a path, or (nil) the machine.
-    private var resolutions: [RacePlanner.Scope: ResolutionMachine] = [:]
-    private var unresolved: Set<RacePlanner.Scope> = []
-    private var failures: [RacePlanner.Scope: RaceMachine.ResolutionFailure] = [:]
+    /// A name's resolution by one who asks.
+    private struct Resolution {
+        var machine: ResolutionMachine
+        /// Answers to a question that no longer counts are told by it.
+        var number: Int
+        var network: Network?
+        /// Asked while no path was allowed, so that a failure says nothing.
+        var hadNoPath: Bool
+        var isOpen = true
+    }
+
+    /// What an answer depends on: another network, or other servers, may answer otherwise.
+    private struct Network: Equatable {
+        var network: PathHistory.Network
+        var servers: [IPAddress]
+    }
+
+    // By who asks: a path, or (nil) the machine.
+    private var resolutions: [RacePlanner.Scope: Resolution] = [:]
+    private var questions = 0
+    /// Who has asked whether its network translates, and is not answered yet.
+    private var translationsOpen: Set<RacePlanner.Scope> = []
     private var translationsAsked: Set<RacePlanner.Scope> = []
-    private var translationsOpen = 0
 
     /// What has to wait somewhere else: lookups and confirmations. They are child tasks of `run`.
     private let jobs: AsyncStream<@Sendable () async -> Void>
@@ -127,50 +144,62 @@ actor RaceRunner {
             plan()
         } else {
             resolve()
+            // Where nobody may ask there is nothing to wait for.
+            if isResolved { plan() }
         }
         perform([])
     }
 
+    private var isResolved: Bool { !resolutions.values.contains { $0.isOpen } }
+
     // MARK: Resolution
 
-    /// Asks for the name, over every path that has not asked yet where each asks for itself.
+    /// Asks for the name: every allowed path for itself, or the system once for all. Who has asked does not ask
+    /// again.
     private func resolve() {
         guard IPAddress(host) == nil else { return }
-        let scopes: [(RacePlanner.Scope, PathInterface?)] =
-            resolver.asksEachPath ? planner.allowedPaths.map { ($0.index, $0) } : [(nil, nil)]
-        for (scope, path) in scopes where resolutions[scope] == nil {
-            var resolution = ResolutionMachine()
-            let families = IPAddress.Family.allCases
-            resolution.begin(Set(families))
-            resolutions[scope] = resolution
-            unresolved.insert(scope)
-            failures[scope] = nil
-            for family in families {
-                addJob.yield { [host, resolver] in
-                    let answer: Swift.Result<[IPAddress], ResolutionError>
-                    do throws(ResolutionError) {
-                        answer = .success(
-                            try await resolver.addresses(of: host, family: family, over: path))
-                    } catch {
-                        answer = .failure(error)
-                    }
-                    await self.resolved(scope, family, answer)
+        if resolver.asksEachPath {
+            for path in planner.allowedPaths { ask(path.index, over: path) }
+        } else if planner.mayAskTheSystem(for: host) {
+            ask(nil, over: nil)
+        }
+    }
+
+    private func ask(_ scope: RacePlanner.Scope, over path: PathInterface?) {
+        guard resolutions[scope] == nil else { return }
+        questions += 1
+        let number = questions
+        let families = IPAddress.Family.allCases
+        var machine = ResolutionMachine()
+        machine.begin(Set(families))
+        resolutions[scope] = Resolution(
+            machine: machine, number: number, network: path.map(network(of:)),
+            hadNoPath: planner.allowedPaths.isEmpty)
+        for family in families {
+            addJob.yield { [host, resolver] in
+                let answer: Swift.Result<[IPAddress], ResolutionError>
+                do throws(ResolutionError) {
+                    answer = .success(try await resolver.addresses(of: host, family: family, over: path))
+                } catch {
+                    answer = .failure(error)
                 }
+                await self.answered(scope, number, family, answer)
             }
         }
     }
 
-    private func resolved(
-        _ scope: RacePlanner.Scope, _ family: IPAddress.Family,
+    private func answered(
+        _ scope: RacePlanner.Scope, _ number: Int, _ family: IPAddress.Family,
         _ answer: Swift.Result<[IPAddress], ResolutionError>
     ) {
+        guard resolutions[scope]?.number == number else { return }
         let now = MonotonicTime.now
         let action: ResolutionMachine.Action? =
             switch answer {
             case .success(let addresses):
-                resolutions[scope]?.answered(family, addresses.map(\.asDestination), at: now)
+                resolutions[scope]?.machine.answered(family, addresses.map(\.asDestination), at: now)
             case .failure(let error):
-                resolutions[scope]?.failed(family, reason: error.description, at: now)
+                resolutions[scope]?.machine.failed(family, reason: error.reason, at: now)
             }
         take(action, scope)
         perform([])
@@ -181,43 +210,72 @@ actor RaceRunner {
         case .use(let addresses, let isFinal):
             resolvedAt = resolvedAt ?? .now
             planner.addresses[scope] = IPAddress.Family.allCases.reversed().flatMap { addresses[$0] ?? [] }
-            if isFinal { unresolved.remove(scope) }
+            resolutions[scope]?.isOpen = !isFinal
             plan()
-        case .fail(let failure):
-            unresolved.remove(scope)
-            failures[scope] = failure
-            resolutionFailed(failure)
+        case .fail(let error):
+            resolutions[scope]?.isOpen = false
+            resolutionFailed(error, scope)
         case nil: break
         }
     }
 
-    private func resolutionFailed(_ failure: RaceMachine.ResolutionFailure) {
+    private func resolutionFailed(_ error: ResolutionError, _ scope: RacePlanner.Scope) {
         if !planner.addresses.isEmpty { return plan() }
-        guard unresolved.isEmpty else { return }
-        // Without a path no resolver can answer: it is asked again when there is one.
-        if configuration.waitsForPath, planner.allowedPaths.isEmpty {
-            resolutions = [:]
-            return plan()
+        if resolutions[scope]?.hadNoPath == true {
+            // Without a path no resolver can answer: it is asked again as soon as there is one.
+            if !planner.allowedPaths.isEmpty {
+                resolutions[scope] = nil
+                return resolve()
+            }
+            if configuration.waitsForPath {
+                resolutions[scope] = nil
+                return plan()
+            }
         }
-        perform(machine.resolutionFailed(failure, at: .now))
+        guard isResolved else { return }
+        perform(machine.resolutionFailed(error, at: .now))
     }
 
-    /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates.
+    /// Forgets what was answered on networks that are gone.
+    private func forgetGoneNetworks() {
+        for (scope, resolution) in resolutions {
+            guard let scope else { continue }
+            let path = planner.allowedPaths.first { $0.index == scope }
+            guard path.map(network(of:)) != resolution.network else { continue }
+            resolutions[scope] = nil
+            planner.addresses[scope] = nil
+            forgetTranslation(scope)
+        }
+        for scope in translationsAsked where planner.translations[scope] == nil { forgetTranslation(scope) }
+    }
+
+    private func forgetTranslation(_ scope: RacePlanner.Scope) {
+        planner.translations[scope] = nil
+        translationsAsked.remove(scope)
+        translationsOpen.remove(scope)
+    }
+
+    private func network(of path: PathInterface) -> Network {
+        Network(network: PathHistory.Network(path), servers: path.nameServers)
+    }
+
+    /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
+    /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
     private func askForTranslations() {
-        for path in planner.allowedPaths where planner.needsTranslation(path) {
-            let scope: RacePlanner.Scope = resolver.asksEachPath ? path.index : nil
-            guard translationsAsked.insert(scope).inserted else { continue }
-            translationsOpen += 1
+        let needy = planner.allowedPaths.filter(planner.needsTranslation)
+        guard resolver.asksEachPath || needy.count == 1 else { return }
+        for path in needy where translationsAsked.insert(path.index).inserted {
+            translationsOpen.insert(path.index)
             addJob.yield { [resolver] in
                 let answer = try? await resolver.addresses(
-                    of: NAT64Prefix.discoveryName, family: .ipv6, over: scope == nil ? nil : path)
-                await self.translationFound(scope, NAT64Prefix(discoveredIn: answer ?? []))
+                    of: NAT64Prefix.discoveryName, family: .ipv6, over: resolver.asksEachPath ? path : nil)
+                await self.translationFound(path.index, NAT64Prefix(discoveredIn: answer ?? []))
             }
         }
     }
 
     private func translationFound(_ scope: RacePlanner.Scope, _ prefix: NAT64Prefix?) {
-        translationsOpen -= 1
+        guard translationsOpen.remove(scope) != nil else { return }
         planner.translations[scope] = prefix
         plan()
         perform([])
@@ -228,8 +286,9 @@ actor RaceRunner {
     private func pathsChanged(_ snapshot: PathSnapshot) {
         guard result == nil else { return }
         planner.snapshot = snapshot
-        if planner.addresses.isEmpty || resolver.asksEachPath, !planner.allowedPaths.isEmpty { resolve() }
-        if !planner.addresses.isEmpty { plan() }
+        forgetGoneNetworks()
+        resolve()
+        if !planner.addresses.isEmpty || isResolved { plan() }
         perform([])
     }
 
@@ -250,10 +309,14 @@ actor RaceRunner {
             return RaceMachine.Branch(interface: interface, candidates: candidates, attemptDelay: delay)
         }
         let waits = configuration.waitsForPath && branches.isEmpty
-        let isFinal = unresolved.isEmpty && translationsOpen == 0 && !waits
-        perform(machine.plan(branches, isFinal: isFinal, at: now))
-        if waits, !isWaiting, result == nil, unresolved.isEmpty { configuration.whenWaiting?(omissions) }
-        isWaiting = waits
+        let isComplete = isResolved && translationsOpen.isEmpty
+        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now))
+        if waits, isComplete, !isWaiting, result == nil {
+            isWaiting = true
+            configuration.whenWaiting?(omissions)
+        } else if !waits {
+            isWaiting = false
+        }
     }
 
     // MARK: Attempts
@@ -273,9 +336,12 @@ actor RaceRunner {
         attempt.unregister()
         let candidate = machine.attempts[id].candidate
         let transport = transport(of: attempt, candidate)
+        // Here, on the event thread: a race that ends meanwhile finds nothing to close.
+        guard let socket = attempt.take() else { return }
+        let entrant = RaceAttempt(socket)
         let task = Task {
             do {
-                let value = try await confirmation.run(attempt, candidate, transport)
+                let value = try await confirmation.run(entrant, candidate, transport)
                 confirmed(id, value)
             } catch {
                 confirmations[id] = nil
@@ -385,13 +451,13 @@ actor RaceRunner {
         if let timer { EventThread.shared.cancelTimer(timer) }
         timer = nil
         guard result == nil else { return }
-        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.nextDeadline)
+        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.machine.nextDeadline)
         timer = deadlines.compactMap { $0 }.min().map { deadline in
             EventThread.shared.schedule(at: deadline) {
                 self.assumeIsolated { runner in
                     runner.timer = nil
                     for scope in Array(runner.resolutions.keys) {
-                        runner.take(runner.resolutions[scope]?.timeReached(.now), scope)
+                        runner.take(runner.resolutions[scope]?.machine.timeReached(.now), scope)
                     }
                     runner.perform(runner.machine.timeReached(.now))
                 }

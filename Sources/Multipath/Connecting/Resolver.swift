@@ -18,13 +18,11 @@ public protocol Resolver: Sendable {
     ) async throws(ResolutionError) -> [IPAddress]
 }
 
-/// Why a name has no address: the resolver's words.
-public struct ResolutionError: Error, Sendable, Hashable, CustomStringConvertible {
-    public let description: String
-    public init(_ description: String) { self.description = description }
-}
-
 /// The system's resolver: getaddrinfo, with all that nsswitch.conf puts behind it.
+///
+/// Its questions go where the system's routes lead, not over the paths of the connection they are for: what a
+/// `PathPolicy` prohibits is kept from the connection, not from the system's DNS. `InterfaceResolver` of
+/// MultipathDNS asks over allowed paths only. Where no path is allowed, neither is asked.
 public struct SystemResolver: Resolver {
     public init() {}
 
@@ -33,11 +31,7 @@ public struct SystemResolver: Resolver {
     public func addresses(
         of host: String, family: IPAddress.Family, over path: PathInterface?
     ) async throws(ResolutionError) -> [IPAddress] {
-        do throws(RaceMachine.ResolutionFailure) {
-            return try await NameLookup.addresses(of: host, family)
-        } catch {
-            throw ResolutionError(error.reason)
-        }
+        try await NameLookup.addresses(of: host, family)
     }
 }
 

@@ -34,6 +34,7 @@ public struct PathSink: Sendable {
             next.generation = before?.generation ?? 0
             if before?.hasSameContent(as: next) != true { next.generation += 1 }
             state.published = next
+            if next.generation == before?.generation { return channel.replace(next) }
             // Within the lock, so that two threads' snapshots arrive in the order of their generations.
             channel.publish(next)
         }

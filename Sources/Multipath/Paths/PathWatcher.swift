@@ -50,7 +50,7 @@ actor PathWatcher {
                     try watcher.open()
                 } catch {
                     failed(PathMonitorError("can't read this machine's paths: \(error)"))
-                    watcher.channel.end()
+                    watcher.close()
                 }
             }
         }
@@ -191,7 +191,12 @@ actor PathWatcher {
                     old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
                 } ?? true
         }
-        if coalescer.changed(isUrgent: isUrgent, at: .now) { deliver() }
+        if coalescer.changed(isUrgent: isUrgent, at: .now) {
+            // A radio's driver may take its time over a question, just when its network is gone. What it says
+            // can wait; the loss can't.
+            deliver(readsHints: !isUrgent)
+            if isUrgent, hints != nil { _ = coalescer.changed(isUrgent: false, at: .now) }
+        }
         setDeliveryTimer()
     }
 
@@ -217,8 +222,8 @@ actor PathWatcher {
         }
     }
 
-    private func deliver() {
-        if patience == nil, refresh() { publish() }
+    private func deliver(readsHints: Bool = true) {
+        if patience == nil, refresh() { publish(readsHints: readsHints) }
     }
 
     /// Reads what is out of date.
@@ -276,9 +281,9 @@ actor PathWatcher {
         recorder?.read(routes)
     }
 
-    private func publish() {
+    private func publish(readsHints: Bool = true) {
         _ = count()
-        readHints()
+        if readsHints { readHints() }
         recorder?.told(reducer.hints)
         var snapshot = reducer.snapshot()
         if let published, published.hasSameContent(as: snapshot) {

@@ -102,8 +102,8 @@ public struct PathInterface: Sendable, Hashable {
     public var nameServers: [IPAddress]
     /// The name of the Wi-Fi network.
     public var ssid: String?
-    /// The interface that carries a tunnel's packets.
-    public var carrier: String?
+    /// The interfaces that carry a tunnel's packets, the nearest first; none for one that needs no other.
+    public var carriers: [Carrier]
     public var quality: PathQuality
     /// Whether the kernel has both a default route and a usable address here.
     public var supportsIPv4: Bool
@@ -114,7 +114,7 @@ public struct PathInterface: Sendable, Hashable {
         expensive: Verdict<Expense> = Verdict(.unknown, .assumed),
         constrained: Verdict<Bool> = Verdict(false, .assumed), addresses: [InterfaceAddress] = [],
         gateways: [IPAddress] = [], metric: UInt32? = nil, nameServers: [IPAddress] = [],
-        ssid: String? = nil, carrier: String? = nil, quality: PathQuality = PathQuality(),
+        ssid: String? = nil, carriers: [Carrier] = [], quality: PathQuality = PathQuality(),
         supportsIPv4: Bool = false, supportsIPv6: Bool = false
     ) {
         self.index = index
@@ -127,7 +127,7 @@ public struct PathInterface: Sendable, Hashable {
         self.metric = metric
         self.nameServers = nameServers
         self.ssid = ssid
-        self.carrier = carrier
+        self.carriers = carriers
         self.quality = quality
         self.supportsIPv4 = supportsIPv4
         self.supportsIPv6 = supportsIPv6
@@ -136,6 +136,21 @@ public struct PathInterface: Sendable, Hashable {
     /// Whether it is known or guessed to be expensive.
     public var isExpensive: Bool { expensive.value.isExpensive }
     public var isConstrained: Bool { constrained.value }
+    /// The name of the interface that carries a tunnel's packets.
+    public var carrier: String? { carriers.first?.name }
+
+    /// An interface below another one.
+    public struct Carrier: Sendable, Hashable {
+        public var index: InterfaceIndex
+        public var name: String
+        public var type: InterfaceType
+
+        public init(index: InterfaceIndex, name: String, type: InterfaceType) {
+            self.index = index
+            self.name = name
+            self.type = type
+        }
+    }
 
     public func supports(_ family: IPAddress.Family) -> Bool {
         family == .ipv4 ? supportsIPv4 : supportsIPv6

@@ -162,7 +162,7 @@ public struct SnapshotReducer: Sendable {
             constrained: own.constrained,
             addresses: facts.filter { !$0.flags.contains(.duplicate) }.map(\.described).sorted(),
             gateways: gateways, metric: mine.map(\.metric).min(), nameServers: tags.nameServers(of: link),
-            ssid: tags.ssid(of: link), carrier: chain.first?.name, quality: tags.quality(of: link),
+            ssid: tags.ssid(of: link), carriers: chain.map(carrier), quality: tags.quality(of: link),
             supportsIPv4: supports(.ipv4), supportsIPv6: supports(.ipv6))
     }
 
@@ -197,6 +197,10 @@ public struct SnapshotReducer: Sendable {
             chain.append(next)
         }
         return chain
+    }
+
+    private func carrier(_ link: LinkFact) -> PathInterface.Carrier {
+        PathInterface.Carrier(index: link.index, name: link.name, type: type(of: link).value)
     }
 
     private func carrier(of link: LinkFact, _ defaultCarrier: LinkFact?) -> LinkFact? {

@@ -77,8 +77,9 @@ public struct CandidateList: Sendable, Hashable {
         var reachable: [InterfaceIndex: [IPAddress]] = [:]
         var seen: Set<IPAddress> = []
         for address in addresses where seen.insert(address).inserted {
-            for index in Self.interfaces(for: address, in: snapshot, route: route)
-            where isUsable(address, index) {
+            let ways = Self.interfaces(for: address, in: snapshot, route: route)
+            // A network of one's own is the same whoever found the address; the Internet is not.
+            for index in ways.interfaces where !ways.isInternet || isUsable(address, index) {
                 reachable[index, default: []].append(address)
             }
         }
@@ -113,16 +114,16 @@ public struct CandidateList: Sendable, Hashable {
     private static func interfaces(
         for address: IPAddress, in snapshot: PathSnapshot,
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
-    ) -> [InterfaceIndex] {
+    ) -> (interfaces: [InterfaceIndex], isInternet: Bool) {
         // The kernel keeps the routes of a link without a carrier.
         let dead = Set(snapshot.excluded.filter(\.isDead).map(\.interface.index))
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
         switch route(address, address.zone == 0 ? nil : address.zone) {
-        case .local(let index): return [index]
+        case .local(let index): return ([index], false)
         case .via(let index, let length):
             let chosen = snapshot.interface(index)
             // A tunnel that the kernel chooses is the only way: a race around it would leak.
-            if chosen?.type.value == .tunnel, !dead.contains(index) { return [index] }
+            if chosen?.type.value == .tunnel, !dead.contains(index) { return ([index], length <= 1) }
             // A default route without an address to go with it leads nowhere.
             if length > 0 || chosen?.hasSource(address.family) == true { matches.append((index, length)) }
         case .unreachable: break
@@ -140,7 +141,8 @@ public struct CandidateList: Sendable, Hashable {
             }
         }
         let longest = matches.map(\.length).max()
-        return matches.filter { $0.length == longest && !dead.contains($0.index) }.map(\.index)
+        let interfaces = matches.filter { $0.length == longest && !dead.contains($0.index) }.map(\.index)
+        return (interfaces, longest ?? 0 <= 1)
     }
 
     private static func omission(

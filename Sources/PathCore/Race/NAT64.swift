@@ -44,6 +44,8 @@ public struct NAT64Prefix: Sendable, Hashable {
     /// network translates (its own link's, this machine's).
     public func synthesized(_ ipv4: IPAddress) -> IPAddress? {
         guard ipv4.family == .ipv4, !ipv4.isLoopback, !ipv4.isLinkLocal else { return nil }
+        // RFC 6052 section 3.1: the well-known prefix never stands for an address that is not global.
+        if self == Self.wellKnown, Self.isPrivate(UInt32(truncatingIfNeeded: ipv4.low)) { return nil }
         return embedding(UInt32(truncatingIfNeeded: ipv4.low))
     }
 
@@ -57,6 +59,14 @@ public struct NAT64Prefix: Sendable, Hashable {
             place += 1
         }
         return IPAddress(networkBytes: bytes)
+    }
+
+    private static let wellKnown = NAT64Prefix(IPAddress(ipv6: 0x0064_FF9B_0000_0000, 0), length: 96)
+
+    /// RFC 1918, RFC 6598, this network, and what is beyond unicast.
+    private static func isPrivate(_ ipv4: UInt32) -> Bool {
+        ipv4 >> 24 == 10 || ipv4 >> 20 == 0xAC1 || ipv4 >> 16 == 0xC0A8 || ipv4 >> 22 == 0x191
+            || ipv4 >> 24 == 0 || ipv4 >> 28 >= 14
     }
 
     private static let lengths = [32, 40, 48, 56, 64, 96]

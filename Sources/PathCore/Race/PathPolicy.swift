@@ -1,5 +1,7 @@
 /// Which paths a connection may use, and which of them it likes best. A path that is not allowed never
-/// carries a byte, a SYN included.
+/// carries a byte, a SYN included. That holds for what is inside a tunnel too: one whose packets travel over a
+/// prohibited interface, or one of a prohibited type, is refused. (A required interface is meant itself: a
+/// tunnel over it does not do.)
 public struct PathPolicy: Sendable, Hashable {
     public var allowsExpensivePaths = true
     public var allowsConstrainedPaths = true
@@ -34,8 +36,10 @@ public struct PathPolicy: Sendable, Hashable {
     /// Why this interface may not be used, or nil if it may.
     public func refusal(of interface: PathInterface) -> Refusal? {
         if let requiredInterface, interface.name != requiredInterface { return .notRequired }
-        if prohibitedInterfaces.contains(interface.name) { return .prohibited }
-        if prohibitedInterfaceTypes.contains(interface.type.value) { return .prohibitedType }
+        let names = [interface.name] + interface.carriers.map(\.name)
+        if names.contains(where: prohibitedInterfaces.contains) { return .prohibited }
+        let types = [interface.type.value] + interface.carriers.map(\.type)
+        if types.contains(where: prohibitedInterfaceTypes.contains) { return .prohibitedType }
         if !allowsExpensivePaths, interface.isExpensive { return .expensive }
         if !allowsConstrainedPaths, interface.isConstrained { return .constrained }
         return nil

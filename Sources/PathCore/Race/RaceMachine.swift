@@ -76,19 +76,12 @@ public struct RaceMachine: Sendable {
 
     /// Why there is no winner.
     public enum Failure: Sendable, Hashable {
-        case resolution(ResolutionFailure)
+        case resolution(ResolutionError)
         /// No path was allowed or led there, so nothing was attempted.
         case noCandidate
         case allFailed
         case timedOut
         case cancelled
-    }
-
-    /// Why a name has no address.
-    public struct ResolutionFailure: Error, Sendable, Hashable {
-        /// The resolver's words.
-        public var reason: String
-        public init(reason: String) { self.reason = reason }
     }
 
     /// What happened to an attempt, for the report.
@@ -202,8 +195,13 @@ public struct RaceMachine: Sendable {
     }
 
     /// The name has no address.
-    public mutating func resolutionFailed(_ failure: ResolutionFailure, at now: MonotonicTime) -> [Action] {
-        guard case .resolving = state else { return [] }
+    public mutating func resolutionFailed(_ failure: ResolutionError, at now: MonotonicTime) -> [Action] {
+        switch state {
+        case .resolving: break
+        // Asked again when a path appeared, after a plan with nothing in it.
+        case .racing: guard lanes.isEmpty, attempts.isEmpty else { return [] }
+        case .idle, .finished: return []
+        }
         return fail(.resolution(failure), at: now)
     }
 
@@ -216,6 +214,7 @@ public struct RaceMachine: Sendable {
         guard configuration.needsConfirmation else { return win(id, at: now) }
         // It has shown that its path works; TLS gets as long as the handshake before the next one starts.
         if let lane = lane(of: id) { lanes[lane].latest = now }
+        if latestOpening?.interface == attempts[id].candidate.interface { latestOpening?.at = now }
         return [.confirm(id)]
     }
 
@@ -304,7 +303,9 @@ public struct RaceMachine: Sendable {
 
     /// Ends what runs over a path that may not be used any more.
     private mutating func lose(_ interface: InterfaceIndex, at now: MonotonicTime) -> [Action] {
-        isOpeningHurried = true
+        if lanes.contains(where: { $0.branch.interface == interface && $0.opened != nil }) {
+            isOpeningHurried = true
+        }
         return attempts.indices.filter {
             attempts[$0].outcome == .pending && attempts[$0].candidate.interface == interface
         }.map { id in

@@ -15,7 +15,7 @@ public struct ResolutionMachine: Sendable {
     public enum Action: Sendable, Hashable {
         /// All addresses so far, each family's in the order of its answer. More come where it is not final.
         case use([IPAddress.Family: [IPAddress]], isFinal: Bool)
-        case fail(RaceMachine.ResolutionFailure)
+        case fail(ResolutionError)
     }
 
     private enum Answer: Sendable {
@@ -85,7 +85,7 @@ public struct ResolutionMachine: Sendable {
     }
 
     /// The families mostly fail alike; where they don't, both are told.
-    private var failure: RaceMachine.ResolutionFailure {
+    private var failure: ResolutionError {
         let reasons = IPAddress.Family.allCases.compactMap { family -> String? in
             switch answers[family] {
             case .failure(let reason): reason
@@ -94,6 +94,15 @@ public struct ResolutionMachine: Sendable {
             }
         }
         let unique = Set(reasons)
-        return .init(reason: unique.count == 1 ? reasons[0] : reasons.joined(separator: "; "))
+        return ResolutionError(unique.count == 1 ? reasons[0] : reasons.joined(separator: "; "))
     }
+}
+
+/// Why a name has no address: the resolver's words.
+public struct ResolutionError: Error, Sendable, Hashable, CustomStringConvertible {
+    public var reason: String
+
+    public init(_ reason: String) { self.reason = reason }
+
+    public var description: String { reason }
 }

@@ -211,10 +211,10 @@ struct ResolutionMachineTests {
         #expect(machine.failed(.ipv6, reason: "Name not known", at: at(5)) == nil)
         #expect(
             machine.failed(.ipv4, reason: "Name not known", at: at(9))
-                == .fail(.init(reason: "Name not known")))
+                == .fail(.init("Name not known")))
         var other = ResolutionMachine()
         other.begin([.ipv4, .ipv6])
         _ = other.failed(.ipv6, reason: "No data", at: at(5))
-        #expect(other.answered(.ipv4, [], at: at(9)) == .fail(.init(reason: "no address; No data")))
+        #expect(other.answered(.ipv4, [], at: at(9)) == .fail(.init("no address; No data")))
     }
 }

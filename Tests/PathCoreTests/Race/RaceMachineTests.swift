@@ -137,7 +137,7 @@ struct RaceMachineTests {
         world.resolution = .fails(70)
         let run = world.run()
         #expect(
-            run.steps == [RaceStep(time: 70, action: .fail(.resolution(.init(reason: "no such name"))))])
+            run.steps == [RaceStep(time: 70, action: .fail(.resolution(.init("no such name"))))])
         #expect(run.machine.attempts == [])
     }
 
@@ -219,7 +219,7 @@ struct RaceMachineLifeTests {
         #expect(machine.failed(1, reason: "reset", at: later) == [])
         #expect(machine.timeReached(later) == [])
         #expect(machine.plan([branch(candidate)], isFinal: true, at: later) == [])
-        #expect(machine.resolutionFailed(.init(reason: "late"), at: later) == [])
+        #expect(machine.resolutionFailed(.init("late"), at: later) == [])
         #expect(machine.cancel(at: later) == [])
         #expect(machine.nextDeadline == nil)
         #expect(machine.attempts == attempts)
@@ -242,7 +242,7 @@ struct RaceMachineLifeTests {
         machine.begin(at: .zero)
         #expect(machine.plan([branch(candidate)], isFinal: true, at: .zero) == [.start(0, candidate)])
         #expect(machine.plan([branch(candidate)], isFinal: true, at: .zero) == [])
-        #expect(machine.resolutionFailed(.init(reason: "late"), at: .zero) == [])
+        #expect(machine.resolutionFailed(.init("late"), at: .zero) == [])
         #expect(machine.attempts.count == 1)
     }
 

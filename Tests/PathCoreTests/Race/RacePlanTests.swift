@@ -36,6 +36,24 @@ struct RacePlanTests {
         #expect(race.machine.attempts.map(\.outcome) == [.pathLost, .won])
     }
 
+    @Test("does not hurry for a path that had not begun")
+    mutating func unopenedPathLost() {
+        race.begin()
+        race.plan(at: 0, [.init(1, ["a"]), .init(2, ["b"]), .init(3, ["c"])], isFinal: true)
+        race.plan(at: 10, [.init(1, ["a"]), .init(2, ["b"])], isFinal: true)
+        race.time(250)
+        #expect(race.lines == ["0 start 1a", "250 start 2b"])
+    }
+
+    @Test("fails by the resolver's word where it was asked again and nothing was there to attempt")
+    mutating func asksAgain() {
+        race.begin()
+        race.plan(at: 0, [], isFinal: false)
+        #expect(
+            race.machine.resolutionFailed(ResolutionError("no such name"), at: MonotonicTime(nanoseconds: 5))
+                == [.fail(.resolution(ResolutionError("no such name")))])
+    }
+
     @Test("attempts again what a path's loss ended, when the path is back")
     mutating func pathBack() {
         race.begin()
@@ -93,13 +111,15 @@ struct RacePlanTests {
         race.begin()
         race.plan(at: 0, [.init(1, ["a"]), .init(2, ["b"])], isFinal: true)
         race.connected("a", at: 20)
+        // Whose handshake is complete has as long again for TLS.
         race.time(250)
-        race.connected("b", at: 270)
-        race.failed("a", at: 280)
-        race.confirmed("b", at: 300)
+        race.time(270)
+        race.connected("b", at: 290)
+        race.failed("a", at: 300)
+        race.confirmed("b", at: 310)
         #expect(
             race.lines
-                == ["0 start 1a", "20 confirm 1a", "250 start 2b", "270 confirm 2b", "300 win 2b"])
+                == ["0 start 1a", "20 confirm 1a", "270 start 2b", "290 confirm 2b", "310 win 2b"])
         #expect(race.machine.attempts.map(\.outcome) == [.failed("refused"), .won])
     }
 

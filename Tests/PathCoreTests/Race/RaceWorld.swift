@@ -109,7 +109,7 @@ extension RaceWorld {
         _ input: Input, at now: Int, to machine: inout RaceMachine
     ) -> [RaceMachine.Action] {
         switch input {
-        case .resolution(.fails): machine.resolutionFailed(.init(reason: "no such name"), at: at(now))
+        case .resolution(.fails): machine.resolutionFailed(.init("no such name"), at: at(now))
         case .resolution: machine.plan(plan, isFinal: true, at: at(now))
         case .attempt(let id, .answers): machine.connected(id, at: at(now))
         case .attempt(let id, _): machine.failed(id, reason: "refused", at: at(now))
