@@ -48,9 +48,30 @@ final class PathChannel: Sendable {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
     let state = Locked(Machine())
+    private let observers = Locked(Observers())
+
+    private struct Observers {
+        var bodies: [UInt64: @Sendable (PathSnapshot) -> Void] = [:]
+        var nextID: UInt64 = 0
+    }
 
     func publish(_ snapshot: PathSnapshot) {
         resume(state.withLock { $0.publish(snapshot) })
+        for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
+    }
+
+    /// Calls a closure with every snapshot from now on, on the event thread, until `removeObserver`: for
+    /// actors that live there, and need no task of their own to wait.
+    func observe(_ body: @escaping @Sendable (PathSnapshot) -> Void) -> UInt64 {
+        observers.withLock { observers in
+            defer { observers.nextID += 1 }
+            observers.bodies[observers.nextID] = body
+            return observers.nextID
+        }
+    }
+
+    func removeObserver(_ id: UInt64) {
+        observers.withLock { $0.bodies[id] = nil }
     }
 
     func end() {
