@@ -170,7 +170,7 @@ public struct ReconnectionMachine: Sendable {
     public mutating func connected(
         _ id: AttemptID, over interface: String, at now: MonotonicTime
     ) -> [Action] {
-        guard !isFinished, var next = opening, next.id == id else { return [] }
+        guard !isFinished, var next = opening, next.id == id, !next.isConnected else { return [] }
         (next.isConnected, next.interface) = (true, interface)
         opening = next
         guard var use else { return change(at: now) }
@@ -192,7 +192,7 @@ public struct ReconnectionMachine: Sendable {
     public mutating func connectFailed(
         _ id: AttemptID, reason: String, random: Double, at now: MonotonicTime
     ) -> [Action] {
-        guard !isFinished, let failed = opening, failed.id == id else { return [] }
+        guard !isFinished, let failed = opening, failed.id == id, !failed.isConnected else { return [] }
         opening = nil
         if case .over(let name) = failed.route {
             distrust(name, at: now)
