@@ -76,11 +76,10 @@ extension MultipathBootstrap {
         ) { route in
             let (connection, output) = try await connect(
                 host: host, port: number, configuration.over(route), initializer: initializer)
-            // It has one for every connection that was made here.
-            guard let watch = connection.watch else { throw ChannelError.inappropriateOperationForState }
             return DialedConnection(
                 connection: LeasedConnection(connection: connection, output: output),
-                interface: connection.establishment?.interface ?? "", watch: watch,
+                interface: connection.establishment?.interface ?? "",
+                observe: { connection.watch?.observe($0) },
                 interrupt: { connection.leave() },
                 close: { try? await connection.channel.close() })
         }

@@ -138,7 +138,7 @@ extension Connector {
             // The watch judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
-                connection: leased, interface: leased.report.interface, watch: leased.watch,
+                connection: leased, interface: leased.report.interface, observe: { leased.watch.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
         return try await runner.run(progress)

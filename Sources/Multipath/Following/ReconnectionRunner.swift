@@ -4,18 +4,20 @@ import LinuxNet
 package struct DialedConnection<Connection: Sendable>: Sendable {
     package var connection: Connection
     package var interface: String
-    package var watch: ConnectionWatch
+    /// Calls a closure with what `ConnectionWatch` tells.
+    package var observe: @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void
     /// Wakes whoever waits on the connection; it is closed soon after.
     package var interrupt: @Sendable () -> Void
     package var close: @Sendable () async -> Void
 
     package init(
-        connection: Connection, interface: String, watch: ConnectionWatch,
+        connection: Connection, interface: String,
+        observe: @escaping @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
         self.interface = interface
-        self.watch = watch
+        self.observe = observe
         self.interrupt = interrupt
         self.close = close
     }
@@ -178,6 +180,9 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         ) async {
             // Its message may still be under way.
             if current?.progressed.isFired == true { machine.progressed() }
+            let isStopped = current?.stop.isFired == true
+            await current?.dialed.close()
+            current = nil
             let end: ReconnectionMachine.UserEnd
             switch outcome {
             case .success(.finished(let value)):
@@ -186,7 +191,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             case .success(.again): end = .again
             case .success(.failed(let error)): end = .failed("\(error)")
             // Who is cancelled, or finds the connection closed, may throw.
-            case .failure where current?.stop.isFired == true: end = .again
+            case .failure where isStopped: end = .again
             case .failure(let error) where machine.isInTrouble || runner.options.isBreak(error):
                 end = .failed("\(error)")
             case .failure(let error):
@@ -195,8 +200,6 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             }
             if case .success(.failed(let error)) = outcome { lastError = error }
             if case .failure(let error) = outcome { lastError = error }
-            await current?.dialed.close()
-            current = nil
             await perform(machine.userEnded(end, random: .random(in: 0..<1), at: .now), &group)
         }
 
@@ -264,7 +267,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             let current = Current(id: id, dialed: next)
             self.current = current
             let (mailbox, body, progress) = (mailbox, runner.body, progress)
-            next.watch.observe { mailbox.post(.watch(id, $0)) }
+            next.observe { mailbox.post(.watch(id, $0)) }
             let lease = ReconnectionLease(
                 connection: next.connection, cause: cause, moved: current.moved,
                 progressed: {
