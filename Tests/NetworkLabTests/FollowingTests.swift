@@ -91,5 +91,42 @@ extension Labs {
             #expect(outcome.output.contains("over wwan0 by tcp (path lost: down)"), "\(outcome)")
             #expect(outcome.output.contains("8000000 bytes"))
         }
+
+        /// Says what mpconnect tells of its path, each line with the milliseconds since the fault.
+        private func told(_ fault: String, _ client: String) throws -> Outcome {
+            try LabCommand.lab(
+                wifiAndCellular,
+                """
+                pause() { read -t $1 <> <(:); }
+                { \(client); } | timeout 5 '\(LabCommand.program("mpconnect"))' --verbose server:9 \
+                  2> >(while read -r line; do echo "${EPOCHREALTIME/./} $line"; done > log) > /dev/null &
+                pause 1
+                '\(LabCommand.program("mplab"))' set wlan0 \(fault); fault=${EPOCHREALTIME/./}
+                wait; pause 0.2
+                while read -r time line; do echo "$(( (time - fault) / 1000 )) $line"; done < log
+                """)
+        }
+
+        @Test(arguments: ["cat /dev/zero", "while echo x; do read -t 0.05 <> <(:); done"])
+        func aSenderLearnsSoonThatNothingArrives(client: String) throws {
+            let outcome = try told("blackhole", client)
+            let line = try #require(
+                outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
+            #expect(line.hasSuffix("no acknowledgement"))
+            #expect((100...900).contains(Int(line.prefix { $0 != " " }) ?? 0), "\(outcome)")
+        }
+
+        @Test(arguments: ["down", "carrier off", "address off"])
+        func anIdleConnectionLearnsAtOnceThatItsPathIsGone(fault: String) throws {
+            let outcome = try told(fault, "pause 4")
+            let line = try #require(
+                outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
+            #expect((-300...300).contains(Int(line.prefix { $0 != " " }) ?? 1000), "\(outcome)")
+        }
+
+        @Test func aLossyPathIsNoDeadPath() throws {
+            let outcome = try told("loss=5%,jitter=5ms", "cat /dev/zero")
+            #expect(!outcome.output.contains("does not carry"), "\(outcome)")
+        }
     }
 }

@@ -51,4 +51,7 @@ public enum PathTrouble: String, Sendable, Hashable, CaseIterable {
     case noAnswer = "no_answer"
     /// None of the paths that this connection may use works (MPTCP).
     case noPath = "no_path"
+
+    /// For people: "no carrier".
+    public var words: String { rawValue.split(separator: "_").joined(separator: " ") }
 }
