@@ -14,6 +14,8 @@ let package = Package(
         .library(name: "PathCore", targets: ["PathCore"]),
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
+        .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .executable(name: "mpconnect", targets: ["mpconnect"]),
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
@@ -27,6 +29,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        // For MultipathDNS alone: DNS over sockets of one interface, which getaddrinfo can't do.
+        .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
         .target(name: "CCommandStartup"),
         .target(name: "PathCore", swiftSettings: strict),
@@ -36,6 +40,8 @@ let package = Package(
             dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .target(
+            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "CAres"], swiftSettings: strict),
+        .target(
             name: "MultipathNIO",
             dependencies: [
                 "Multipath",
@@ -43,6 +49,8 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict),
+        .target(
+            name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"], swiftSettings: strict),
         .target(
             name: "CommandSupport",
             dependencies: [
@@ -80,9 +88,13 @@ let package = Package(
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
         .testTarget(
+            name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
+        .testTarget(
             name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",

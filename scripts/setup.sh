@@ -3,10 +3,10 @@
 # Nothing is asked of the network or of sudo where all is there already.
 set -euo pipefail
 
-packages=(libmnl-dev pkg-config)
+packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
-        iputils-ping curl iperf3)
+        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager)
 fi
 
 if ! command -v swift > /dev/null; then
@@ -50,4 +50,9 @@ status=0
 "${asRoot[@]}" apt-get update -qq &&
     "${asRoot[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null || status=$?
+# NetworkManager would manage this machine's network from its next start on: it is here for its program only.
+if [[ " ${missing[*]} " = *" network-manager "* ]] && command -v systemctl > /dev/null; then
+    "${asRoot[@]}" systemctl --quiet disable NetworkManager NetworkManager-wait-online \
+        NetworkManager-dispatcher 2> /dev/null || true
+fi
 exit $status

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/genetlink.h>
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
@@ -19,8 +20,11 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,5 +126,12 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     if (sigaction(number, 0, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(number, &action, 0);
 }
+
+// In Swift flock is the structure.
+static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor, LOCK_EX); }
+
+// Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than whoever started it.
+extern char *secure_getenv(const char *name);
+static inline const char *mp_trusted_environment(const char *name) { return secure_getenv(name); }
 
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }

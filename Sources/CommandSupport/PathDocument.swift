@@ -1,13 +1,14 @@
 import Multipath
 
-/// A snapshot as JSON: the form of `mppaths --json`.
+/// A snapshot as JSON: the form of `mppaths --json`. Each key is always there; what nobody knows is null.
 public struct PathDocument: Encodable, Sendable {
     private let snapshot: PathSnapshot
 
     public init(_ snapshot: PathSnapshot) { self.snapshot = snapshot }
 
     private enum Key: String, CodingKey {
-        case generation, status, primary, reasons, interfaces, excluded
+        case generation, status, primary, reasons, interfaces, excluded, resumes
+        case nameServers = "name_servers"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -18,6 +19,8 @@ public struct PathDocument: Encodable, Sendable {
         try object.encode(snapshot.changes.map(Change.init), forKey: .reasons)
         try object.encode(snapshot.interfaces.map { Interface(interface: $0) }, forKey: .interfaces)
         try object.encode(snapshot.excluded.map(Excluded.init), forKey: .excluded)
+        try object.encode(snapshot.nameServers.map(\.description), forKey: .nameServers)
+        try object.encode(snapshot.resumes, forKey: .resumes)
     }
 
     private struct Change: Encodable {
@@ -35,12 +38,33 @@ public struct PathDocument: Encodable, Sendable {
     private struct Excluded: Encodable {
         let name: String
         let index: UInt32
+        let type: String
         let reason: String
 
         init(_ excluded: ExcludedInterface) {
             name = excluded.interface.name
             index = excluded.interface.index
+            type = excluded.interface.type.value.rawValue
             reason = excluded.reason.description
+        }
+    }
+
+    private struct Address: Encodable {
+        let address: String
+        let prefixLength: UInt8
+        let state: String
+        let temporary: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case address, state, temporary
+            case prefixLength = "prefix_length"
+        }
+
+        init(_ address: InterfaceAddress) {
+            self.address = address.address.inZone(0).description
+            prefixLength = address.prefixLength
+            state = address.state.rawValue
+            temporary = address.isTemporary
         }
     }
 
@@ -48,11 +72,17 @@ public struct PathDocument: Encodable, Sendable {
         let interface: PathInterface
 
         private enum Key: String, CodingKey {
-            case name, index, type, expensive, constrained, addresses, gateways, metric
+            case name, index, type, expensive, constrained, addresses, gateways, metric, ssid, carrier
+            case addressDetails = "address_details"
+            case nameServers = "name_servers"
+            case linkSpeed = "link_speed_mbps"
+            case signal = "signal_dbm"
             case typeSource = "type_source"
             case expense
             case expensiveSource = "expensive_source"
+            case expensiveInheritedFrom = "expensive_inherited_from"
             case constrainedSource = "constrained_source"
+            case constrainedInheritedFrom = "constrained_inherited_from"
             case supportsIPv4 = "supports_ipv4"
             case supportsIPv6 = "supports_ipv6"
         }
@@ -66,11 +96,19 @@ public struct PathDocument: Encodable, Sendable {
             try object.encode(interface.isExpensive, forKey: .expensive)
             try object.encode(interface.expensive.value.rawValue, forKey: .expense)
             try object.encode(interface.expensive.source.rawValue, forKey: .expensiveSource)
+            try object.encode(interface.expensive.inheritedFrom, forKey: .expensiveInheritedFrom)
             try object.encode(interface.isConstrained, forKey: .constrained)
             try object.encode(interface.constrained.source.rawValue, forKey: .constrainedSource)
+            try object.encode(interface.constrained.inheritedFrom, forKey: .constrainedInheritedFrom)
             try object.encode(interface.addresses.map(\.description), forKey: .addresses)
+            try object.encode(interface.addresses.map(Address.init), forKey: .addressDetails)
             try object.encode(interface.gateways.map { $0.inZone(0).description }, forKey: .gateways)
             try object.encode(interface.metric, forKey: .metric)
+            try object.encode(interface.nameServers.map(\.description), forKey: .nameServers)
+            try object.encode(interface.ssid, forKey: .ssid)
+            try object.encode(interface.carrier, forKey: .carrier)
+            try object.encode(interface.quality.linkSpeed, forKey: .linkSpeed)
+            try object.encode(interface.quality.signal, forKey: .signal)
             try object.encode(interface.supportsIPv4, forKey: .supportsIPv4)
             try object.encode(interface.supportsIPv6, forKey: .supportsIPv6)
         }

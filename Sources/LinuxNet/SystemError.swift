@@ -23,6 +23,11 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// ESRCH, ENOENT, ENODEV or EADDRNOTAVAIL: what was to be changed or removed is not there.
     package var isMissing: Bool { [ESRCH, ENOENT, ENODEV, EADDRNOTAVAIL].contains(errno) }
 
+    /// The kernel was busy, short of memory or interrupted; it may do the same a moment later.
+    package var isPassing: Bool {
+        [EAGAIN, EBUSY, EINTR, ENOBUFS, ENOMEM, ENOSPC, ETIMEDOUT].contains(errno)
+    }
+
     /// ECONNREFUSED: nobody listens there.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 

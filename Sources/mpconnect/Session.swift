@@ -90,7 +90,7 @@ struct Session: Sendable {
             return IPEndpoint(IPAddress(ipv6: 0, 0), port: destination.port)
         }
         do throws(RaceMachine.ResolutionFailure) {
-            guard let address = try await SystemResolver.addresses(of: destination.host).first else {
+            guard let address = try await NameLookup.addresses(of: destination.host).first else {
                 throw RaceMachine.ResolutionFailure(reason: "no address")
             }
             return IPEndpoint(address, port: destination.port)

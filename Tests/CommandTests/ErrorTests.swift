@@ -46,8 +46,10 @@ struct ErrorTests {
 
     @Test("of a refused port list every attempt")
     func refused() async throws {
-        let port = try Commands.freePort()
+        let refused = try Commands.RefusedPort()
+        let port = refused.number
         let result = try await Commands.connect("127.0.0.1:\(port)")
+        withExtendedLifetime(refused) {}
         #expect(result.status == 1)
         let lines = result.errors.split(separator: "\n")
         #expect(lines.count == 3)
@@ -60,8 +62,9 @@ struct ErrorTests {
 
     @Test("of a refused port end, as JSON, with a report that holds the attempts")
     func refusedJSON() async throws {
-        let port = try Commands.freePort()
-        let result = try await Commands.connect("--json", "127.0.0.1:\(port)")
+        let refused = try Commands.RefusedPort()
+        let result = try await Commands.connect("--json", "127.0.0.1:\(refused.number)")
+        withExtendedLifetime(refused) {}
         #expect(result.status == 1)
         let objects = try Commands.objects(result.errors)
         #expect(objects.map { $0["event"] as? String } == ["report"])

@@ -57,6 +57,25 @@ struct LatestPathTests {
         #expect(machine.publish(snapshot(4)).map(text) == ["next: #4 primary_changed path_lost"])
     }
 
+    @Test("wake nobody for what is not worth it, and show it to who comes later")
+    func silentDifference() {
+        var machine = Machine()
+        let early = machine.addConsumer()
+        _ = machine.publish(snapshot(1, "eth0"))
+        _ = machine.next(early, "early")
+        #expect(text(machine.next(early, "waiting")) == nil)
+        var same = snapshot(1, "eth0")
+        same.excluded = [
+            ExcludedInterface(
+                PathInterface(index: 9, name: "veth0", type: Verdict(.virtual, .kernel)), reason: .noAddress)
+        ]
+        machine.replace(same)
+        let late = machine.addConsumer()
+        let wake = machine.next(late, "late")
+        #expect(wake?.snapshot?.excluded == same.excluded)
+        #expect(machine.publish(snapshot(2)).map(text) == ["waiting: #2 primary_changed path_lost"])
+    }
+
     @Test("reach each of many consumers, each from where it stands")
     func manyConsumers() {
         var machine = Machine()

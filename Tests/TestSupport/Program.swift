@@ -25,6 +25,9 @@ public struct Program: Sendable {
     public static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().path
 
+    /// The program that runs these tests.
+    public static let testProgram = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+
     public static func product(_ name: String) -> String { "\(products)/\(name)" }
 
     /// Where a program is, as a shell would find it, or in the folders of servers.

@@ -40,7 +40,8 @@ package final class BlockingCalls: @unchecked Sendable {
         }
     }
 
-    private func submit(_ body: @escaping @Sendable () -> Void) {
+    /// Runs a call whose end nobody waits for.
+    func submit(_ body: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(mutex)
         waiting.append(body)
         let needsThread = idle < waiting.count && count < limit

@@ -19,11 +19,13 @@ enum RouteMessageType {
     static let newNexthop = UInt16(RTM_NEWNEXTHOP)
     static let deleteNexthop = UInt16(RTM_DELNEXTHOP)
     static let getRoute = UInt16(RTM_GETROUTE)
+    static let getNexthop = UInt16(RTM_GETNEXTHOP)
 }
 
 enum MessageFlags {
     static let request = UInt16(NLM_F_REQUEST)
     static let dump = UInt16(NLM_F_DUMP)
+    static let acknowledge = UInt16(NLM_F_ACK)
     static let dumpInterrupted = UInt16(NLM_F_DUMP_INTR)
     static let acknowledgementTLVs = UInt16(0x200)  // NLM_F_ACK_TLVS
     static let capped = UInt16(0x100)  // NLM_F_CAPPED
@@ -53,6 +55,17 @@ enum RouteAttribute {
     static let multipath = UInt16(RTA_MULTIPATH.rawValue)
     static let table = UInt16(RTA_TABLE.rawValue)
     static let via = UInt16(RTA_VIA.rawValue)
+    static let preference = UInt16(RTA_PREF.rawValue)
+    static let nexthop = UInt16(30)  // RTA_NH_ID
+}
+
+/// Of nexthop objects (linux/nexthop.h).
+enum NexthopAttribute {
+    static let identifier = UInt16(1)  // NHA_ID
+    static let group = UInt16(2)  // NHA_GROUP
+    static let blackhole = UInt16(4)  // NHA_BLACKHOLE
+    static let outputInterface = UInt16(5)  // NHA_OIF
+    static let gateway = UInt16(6)  // NHA_GATEWAY
 }
 
 enum RouteTable {
@@ -67,6 +80,10 @@ enum RouteType {
 enum RouteFlags {
     /// RTM_F_FIB_MATCH: answer with the entry of the table, and fail where there is none.
     static let fibMatch = UInt32(0x2000)
+    /// RTM_F_LOOKUP_TABLE: name the table the answer is from; otherwise IPv4 always says main.
+    static let lookupTable = UInt32(0x1000)
+    /// RTM_F_CLONED.
+    static let cloned = UInt32(0x200)
     /// RTNH_F_DEAD.
     static let dead = UInt32(RTNH_F_DEAD)
 }
@@ -89,4 +106,47 @@ enum AddressFamily {
     static let unspecified = UInt8(AF_UNSPEC)
     static let ipv4 = UInt8(AF_INET)
     static let ipv6 = UInt8(AF_INET6)
+}
+
+/// Generic netlink's own family, which knows the others (include/uapi/linux/genetlink.h).
+enum GenericController {
+    static let identifier: UInt16 = 0x10  // GENL_ID_CTRL, NLMSG_MIN_TYPE
+    static let newFamily: UInt8 = 1  // CTRL_CMD_NEWFAMILY
+    static let getFamily: UInt8 = 3  // CTRL_CMD_GETFAMILY
+    static let familyIdentifier: UInt16 = 1  // CTRL_ATTR_FAMILY_ID
+    static let familyName: UInt16 = 2  // CTRL_ATTR_FAMILY_NAME
+    static let version: UInt16 = 3  // CTRL_ATTR_VERSION
+    static let groups: UInt16 = 7  // CTRL_ATTR_MCAST_GROUPS
+    static let groupName: UInt16 = 1  // CTRL_ATTR_MCAST_GRP_NAME
+    static let groupIdentifier: UInt16 = 2  // CTRL_ATTR_MCAST_GRP_ID
+}
+
+/// include/uapi/linux/nl80211.h
+enum WirelessCommand {
+    static let getInterface: UInt8 = 5
+    static let setInterface: UInt8 = 6
+    static let newInterface: UInt8 = 7
+    static let deleteInterface: UInt8 = 8
+    static let getStation: UInt8 = 17
+    static let newStation: UInt8 = 19
+    static let deleteStation: UInt8 = 20
+    static let associate: UInt8 = 38
+    static let deauthenticate: UInt8 = 39
+    static let disassociate: UInt8 = 40
+    static let connect: UInt8 = 46
+    static let roam: UInt8 = 47
+    static let disconnect: UInt8 = 48
+    static let notifyConnectionQuality: UInt8 = 64
+    static let channelSwitch: UInt8 = 88
+}
+
+enum WirelessAttribute {
+    static let interface: UInt16 = 3  // NL80211_ATTR_IFINDEX
+    static let interfaceType: UInt16 = 5  // NL80211_ATTR_IFTYPE
+    static let stationInformation: UInt16 = 21  // NL80211_ATTR_STA_INFO
+    static let ssid: UInt16 = 52  // NL80211_ATTR_SSID
+    static let signal: UInt16 = 7  // NL80211_STA_INFO_SIGNAL
+    static let transmitRate: UInt16 = 8  // NL80211_STA_INFO_TX_BITRATE
+    static let rate16: UInt16 = 1  // NL80211_RATE_INFO_BITRATE
+    static let rate32: UInt16 = 5  // NL80211_RATE_INFO_BITRATE32
 }

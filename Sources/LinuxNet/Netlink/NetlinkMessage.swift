@@ -84,5 +84,24 @@ extension UnsafeRawBufferPointer {
     }
 
     /// A string that ends at its first zero byte or with the bytes.
-    var text: String { String(decoding: prefix { $0 != 0 }, as: UTF8.self) }
+    var text: String {
+        let end = firstIndex(of: 0) ?? count
+        return String(decoding: UnsafeRawBufferPointer(rebasing: self[..<end]), as: UTF8.self)
+    }
+
+    /// An address of 4 or 16 bytes in network order, from an offset to the end; any other count is none.
+    ///
+    /// Read by words: on a machine with thousands of interfaces most of the start-up goes into this.
+    func ipAddress(at offset: Int = 0) -> IPAddress? {
+        switch count - offset {
+        case 4: number(UInt32.self, at: offset).map { IPAddress(ipv4: UInt32(bigEndian: $0)) }
+        case 16:
+            number(UInt64.self, at: offset).flatMap { high in
+                number(UInt64.self, at: offset + 8).map { low in
+                    IPAddress(ipv6: UInt64(bigEndian: high), UInt64(bigEndian: low))
+                }
+            }
+        default: nil
+        }
+    }
 }

@@ -32,6 +32,23 @@ struct NetlinkSocket: ~Copyable {
         }
     }
 
+    /// Has `receive` give up after a while.
+    func setReceiveTimeout(seconds: Int) throws(SystemError) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        try systemCall("set a netlink socket's receive timeout") {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
+    /// Asks for room for so many bytes of notifications. The kernel doubles it for its own bookkeeping, and
+    /// gives an unprivileged process no more than net.core.rmem_max.
+    func setReceiveBuffer(bytes: Int) throws(SystemError) {
+        var bytes = CInt(clamping: bytes)
+        try systemCall("set a netlink socket's receive buffer") {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, socklen_t(MemoryLayout<CInt>.size))
+        }
+    }
+
     /// Receives the notifications of a group from now on.
     func join(_ group: UInt32) throws(SystemError) {
         try set(NETLINK_ADD_MEMBERSHIP, to: group, "netlink group membership")
@@ -50,14 +67,17 @@ struct NetlinkSocket: ~Copyable {
         guard status == 0 else { throw SystemError("attach a filter to a netlink socket", errno: errno) }
     }
 
-    func send(_ request: borrowing NetlinkRequest) throws(SystemError) {
-        let bytes = request.bytes
+    func send(_ request: borrowing NetlinkRequest) throws(SystemError) { try send(request.bytes) }
+
+    /// Sends one or more requests.
+    func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         try systemCall("send a netlink request") { mnl_socket_sendto(socket, bytes.baseAddress, bytes.count) }
     }
 
     /// Receives one datagram of the kernel's. Datagrams of other processes are dropped.
     ///
-    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket.
+    /// - Returns: the datagram's bytes inside `buffer`; nil where nothing is waiting on a non-blocking socket,
+    ///   or where nothing came before the timeout.
     /// - Throws: ENOBUFS where notifications were lost, ENOSPC where `buffer` was too small for one.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> UnsafeRawBufferPointer? {
         while true {
@@ -139,12 +159,23 @@ enum NetlinkAnswer {
             // struct nlmsgerr: the code, then the request, of which only the header is left when capped.
             let request = message.payload.number(UInt32.self, at: 4).map(Int.init) ?? 0
             let skipped = message.flags & MessageFlags.capped != 0 ? NetlinkMessage.headerLength : request
-            if skipped <= message.payload.count {
-                NetlinkAttributes(message.payload, after: 4 + skipped).visit { type, value in
-                    if type == 1 { detail = value.text }  // NLMSGERR_ATTR_MSG
-                }
-            }
+            if skipped <= message.payload.count { detail = text(behind: 4 + skipped, in: message) }
         }
         return (code == .min ? EPROTO : -code, detail)
+    }
+
+    /// What an NLMSG_DONE says of a dump that failed; nil where it went well.
+    static func failure(inEndOf message: NetlinkMessage) -> (errno: CInt, detail: String?)? {
+        guard let code = message.payload.number(Int32.self), code < 0 else { return nil }
+        let hasText = message.flags & MessageFlags.acknowledgementTLVs != 0
+        return (code == .min ? EPROTO : -code, hasText ? text(behind: 4, in: message) : nil)
+    }
+
+    private static func text(behind offset: Int, in message: NetlinkMessage) -> String? {
+        var text: String?
+        NetlinkAttributes(message.payload, after: offset).visit { type, value in
+            if type == 1 { text = value.text }  // NLMSGERR_ATTR_MSG
+        }
+        return text
     }
 }

@@ -145,8 +145,8 @@ package struct RouteDecoder {
         var flags = UInt32(shortFlags)
         let whole = NetlinkAttributes(payload, after: MemoryLayout<ifaddrmsg>.size).visit { type, value in
             switch type {
-            case AddressAttribute.address: address = IPAddress(networkBytes: value)
-            case AddressAttribute.local: local = IPAddress(networkBytes: value)
+            case AddressAttribute.address: address = value.ipAddress()
+            case AddressAttribute.local: local = value.ipAddress()
             case AddressAttribute.flags: flags = value.number() ?? flags
             default: break
             }
@@ -163,93 +163,16 @@ package struct RouteDecoder {
         return message.type == RouteMessageType.newAddress ? .address(fact) : .addressGone(fact)
     }
 
-    // MARK: Routes (struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type u8, flags u32)
+    // MARK: Routes
 
     private static func defaultRoute(_ message: NetlinkMessage, _ malformed: inout Int) -> Fact? {
-        let payload = message.payload
-        guard let family = payload.number(UInt8.self), let length = payload.number(UInt8.self, at: 1),
-            let shortTable = payload.number(UInt8.self, at: 4), let type = payload.number(UInt8.self, at: 7),
-            let flags = payload.number(UInt32.self, at: 8)
-        else {
-            malformed += 1
-            return nil
-        }
-        guard family == AddressFamily.ipv4 || family == AddressFamily.ipv6, length == 0 else { return nil }
-        var route = RouteFields(
-            family: family == AddressFamily.ipv4 ? .ipv4 : .ipv6, table: UInt32(shortTable))
-        if !route.read(NetlinkAttributes(payload, after: MemoryLayout<rtmsg>.size)) { malformed += 1 }
-        guard route.table == RouteTable.main else { return nil }
-        // "unreachable default" and its like lead nowhere; cached copies (RTM_F_CLONED) are no routes.
-        guard type == RouteType.unicast, flags & (RouteFlags.dead | 0x200) == 0 else {
-            return .defaultRoute([])
-        }
+        guard let route = RouteFields(message, &malformed), route.isDefaultOfMain else { return nil }
         return .defaultRoute(route.hops)
     }
-}
 
-/// The attributes of a route.
-struct RouteFields {
-    let family: IPAddress.Family
-    var table: UInt32
-    private var metric: UInt32 = 0
-    private(set) var interface: InterfaceIndex?
-    private var gateway: IPAddress?
-    private var multipath: [(InterfaceIndex, IPAddress?)] = []
-
-    init(family: IPAddress.Family, table: UInt32) {
-        self.family = family
-        self.table = table
-    }
-
-    /// - Returns: false where an attribute was cut.
-    mutating func read(_ attributes: NetlinkAttributes) -> Bool {
-        var fields = self
-        let whole = attributes.visit { type, value in
-            switch type {
-            case RouteAttribute.table: fields.table = value.number() ?? fields.table
-            case RouteAttribute.priority: fields.metric = value.number() ?? 0
-            case RouteAttribute.outputInterface: fields.interface = value.number()
-            case RouteAttribute.gateway: fields.gateway = IPAddress(networkBytes: value)
-            case RouteAttribute.via: fields.gateway = Self.via(value)
-            case RouteAttribute.multipath: fields.multipath = Self.hops(value)
-            default: break
-            }
-        }
-        self = fields
-        return whole
-    }
-
-    var hops: [DefaultRouteFact] {
-        let hops = multipath.isEmpty ? interface.map { [($0, gateway)] } ?? [] : multipath
-        return hops.map { interface, gateway in
-            DefaultRouteFact(
-                family: family, interface: interface, gateway: gateway?.inZone(interface), metric: metric)
-        }
-    }
-
-    /// RTA_VIA: a gateway of another family (u16), then its bytes.
-    private static func via(_ value: UnsafeRawBufferPointer) -> IPAddress? {
-        IPAddress(networkBytes: value.dropFirst(2))
-    }
-
-    /// RTA_MULTIPATH: a list of struct rtnexthop (len u16, flags u8, hops u8, ifindex s32) and attributes.
-    private static func hops(_ value: UnsafeRawBufferPointer) -> [(InterfaceIndex, IPAddress?)] {
-        var hops: [(InterfaceIndex, IPAddress?)] = []
-        var rest = value
-        while let length = rest.number(UInt16.self).map(Int.init), let flags = rest.number(UInt8.self, at: 2),
-            let index = rest.number(UInt32.self, at: 4), (8...rest.count).contains(length)
-        {
-            var gateway: IPAddress?
-            NetlinkAttributes(UnsafeRawBufferPointer(rebasing: rest[..<length]), after: 8).visit {
-                type, value in
-                if type == RouteAttribute.gateway { gateway = IPAddress(networkBytes: value) }
-                if type == RouteAttribute.via { gateway = via(value) }
-            }
-            if UInt32(flags) & RouteFlags.dead == 0 { hops.append((index, gateway)) }
-            let step = (length + 3) & ~3
-            guard step < rest.count else { break }
-            rest = UnsafeRawBufferPointer(rebasing: rest[step...])
-        }
-        return hops
+    /// All that a route's message says, or nil for another message or one that can't be read.
+    mutating func route(in message: NetlinkMessage) -> RouteFields? {
+        guard message.type == RouteMessageType.newRoute else { return nil }
+        return RouteFields(message, &malformed)
     }
 }

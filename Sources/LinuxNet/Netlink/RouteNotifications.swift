@@ -16,13 +16,16 @@ package final class RouteNotifications {
     /// How often the kernel dropped notifications because the queue was full.
     package private(set) var overflows = 0
 
-    package init(devices: DeviceFiles) throws(SystemError) {
+    /// - Parameter receiveBuffer: room for so many bytes of notifications; the system's default where nil.
+    package init(devices: DeviceFiles, receiveBuffer: Int? = nil) throws(SystemError) {
         self.devices = devices
-        socket = try NetlinkSocket(nonBlocking: true)
-        buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
+        let socket = try NetlinkSocket(nonBlocking: true)
+        if let receiveBuffer { try socket.setReceiveBuffer(bytes: receiveBuffer) }
         // Before the first group is joined, so that nothing slips in.
         try socket.attachFilter(Self.filter)
         for group in MulticastGroup.paths { try socket.join(group) }
+        self.socket = socket
+        buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
     }
 
     deinit { buffer.deallocate() }

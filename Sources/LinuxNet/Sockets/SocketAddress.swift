@@ -24,7 +24,7 @@ extension IPEndpoint {
     }
 
     /// Reads a sockaddr of the kernel's; nil for another family or one that is cut.
-    init?(_ bytes: UnsafeRawBufferPointer) {
+    package init?(_ bytes: UnsafeRawBufferPointer) {
         guard let family = bytes.number(sa_family_t.self), let port = bytes.number(UInt16.self, at: 2) else {
             return nil
         }

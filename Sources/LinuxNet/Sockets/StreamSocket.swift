@@ -35,9 +35,7 @@ package struct StreamSocket: ~Copyable, Sendable {
     /// Binds the socket to an interface, for good: neither retransmissions nor a lost route move it to another.
     /// The kernel allows this to everybody, once for each socket.
     package func bind(toInterface index: InterfaceIndex) throws(SystemError) {
-        try SocketOption.set(
-            descriptor.number, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index),
-            "SO_BINDTOIFINDEX")
+        try SocketOption.bind(descriptor.number, toInterface: index)
     }
 
     /// Starts the handshake.
@@ -80,6 +78,12 @@ package struct StreamSocket: ~Copyable, Sendable {
 
 /// Options of a socket by its number, which may be another owner's.
 package enum SocketOption {
+    /// Has a socket send and receive over one interface only.
+    package static func bind(_ descriptor: CInt, toInterface index: InterfaceIndex) throws(SystemError) {
+        try set(
+            descriptor, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index), "SO_BINDTOIFINDEX")
+    }
+
     static func set(
         _ descriptor: CInt, _ level: CInt, _ name: CInt, _ value: CInt, _ what: StaticString
     ) throws(SystemError) {

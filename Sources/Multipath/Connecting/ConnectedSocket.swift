@@ -15,3 +15,11 @@ public struct ConnectedSocket: ~Copyable, Sendable {
         socket.release()
     }
 }
+
+/// A connection that takes part in a race and still has to be confirmed. It closes when it goes.
+package struct RaceEntrant: ~Copyable, Sendable {
+    let socket: StreamSocket
+    package let meter: ConnectionMeter
+
+    package consuming func takeDescriptor() -> CInt { socket.release() }
+}

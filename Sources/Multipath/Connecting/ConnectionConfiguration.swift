@@ -23,6 +23,12 @@ public struct ConnectionConfiguration: Sendable {
     /// The race's times: the attempt delay, and the timeout of the whole.
     public var race = RaceMachine.Configuration()
 
+    /// Whether to wait, up to the timeout, where no path is allowed or there is none; the connection is then
+    /// made as soon as one appears. Otherwise that is an error at once.
+    public var waitsForPath = false
+    /// Called when a connection begins to wait for a path, with the reason for each interface.
+    public var whenWaiting: (@Sendable ([CandidateList.Omission]) -> Void)?
+
     public init() {}
 
     public subscript<Value>(dynamicMember member: WritableKeyPath<PathPolicy, Value>) -> Value {

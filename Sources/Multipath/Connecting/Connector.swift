@@ -12,15 +12,22 @@ public struct Connector: Sendable {
     /// Where it learns of paths. Connectors that live at the same time do well to share one.
     public let monitor: PathMonitor
     private let logger: Logger
+    private let resolver: any Resolver
+    private let history = ConnectionHistory()
 
     /// The process's own, for all who don't bring one.
     public static let shared = Connector()
 
     /// - Parameters:
     ///   - monitor: where it learns of paths; one of its own unless given.
+    ///   - resolver: finds the addresses of names; the system's unless given.
     ///   - logger: gets a line at debug level for each connection and each failure; nobody does unless given.
-    public init(monitor: PathMonitor = PathMonitor(), logger: Logger? = nil) {
+    public init(
+        monitor: PathMonitor = PathMonitor(), resolver: any Resolver = SystemResolver(),
+        logger: Logger? = nil
+    ) {
         self.monitor = monitor
+        self.resolver = resolver
         self.logger = logger ?? Logger(label: "multipath") { _ in SwiftLogNoOpLogHandler() }
     }
 
@@ -41,35 +48,12 @@ public struct Connector: Sendable {
     public func connect(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        let snapshot: PathSnapshot
-        do {
-            snapshot = try await monitor.currentPath()
-        } catch let error as CancellationError {
-            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
-        } catch {
-            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
-        }
-        let runner = RaceRunner(host: host, port: port, configuration: configuration, snapshot: snapshot)
-        let result = await runner.run()
-        guard let winner = result.winner, let socket = winner.attempt.take() else {
-            let failure = error(host, port, configuration, snapshot, result)
-            logger.debug("not connected", metadata: ["error": "\(failure)"])
-            throw failure
+        let (result, winner) = try await race(to: host, port: port, configuration)
+        guard let socket = winner.attempt.take() else {
+            preconditionFailure("a winner's socket is taken once")
         }
         let descriptor = socket.descriptor.number
-        let report = EstablishmentReport(
-            host: host, port: port, transport: winner.transport, control: .observeOnly,
-            mode: configuration.mode, interface: winner.candidate.interfaceName,
-            local: SocketOption.localEndpoint(of: descriptor), remote: winner.candidate.endpoint,
-            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
-            handshakeRTT: TransportSample.read(descriptor)?.subflows.first?.smoothedRTT,
-            attempts: result.attempts)
-        logger.debug(
-            "connected",
-            metadata: [
-                "host": "\(host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
-                "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
-            ])
+        let report = report(host, port, configuration, result, winner, of: descriptor)
         do throws(SystemError) {
             let meter = try ConnectionMeter(
                 descriptor, transport: winner.transport, interface: winner.candidate.interfaceName,
@@ -81,10 +65,101 @@ public struct Connector: Sendable {
         }
     }
 
+    /// Connects, and lets the first attempt win for which `confirm` comes back: with TLS, the first whose
+    /// handshake is complete. Until then the other attempts go on (RFC 8305 section 5).
+    ///
+    /// - Parameters:
+    ///   - confirm: takes over an attempt whose transport is connected, and returns what it made of it. It is
+    ///     cancelled when another attempt has won, and closes then what it holds.
+    ///   - discard: closes what `confirm` returned for an attempt that came second.
+    /// - Throws: `ConnectionError`, which lists every attempt, with the errors of `confirm` among them.
+    package func connect<Value: Sendable>(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        confirm: @escaping @Sendable (consuming RaceEntrant) async throws -> Value,
+        discard: @escaping @Sendable (Value) -> Void
+    ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
+        let monitor = monitor
+        let confirmation = RaceRunner.Confirmation { attempt, candidate, transport in
+            guard let socket = attempt.take() else { throw CancellationError() }
+            let descriptor = socket.descriptor.number
+            let meter = try ConnectionMeter(
+                descriptor, transport: transport, interface: candidate.interfaceName, monitor: monitor)
+            // Now: whoever confirms may close it.
+            let local = SocketOption.localEndpoint(of: descriptor)
+            let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
+            return try await Confirmed(
+                value: confirm(RaceEntrant(socket: socket, meter: meter)), local: local,
+                handshakeRTT: handshakeRTT)
+        } discard: { confirmed in
+            if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
+        }
+        let (result, winner) = try await race(to: host, port: port, configuration, confirmation)
+        guard let confirmed = winner.value as? Confirmed<Value> else {
+            preconditionFailure("a confirmed winner has a value")
+        }
+        var report = report(host, port, configuration, result, winner, of: nil)
+        (report.local, report.handshakeRTT) = (confirmed.local, confirmed.handshakeRTT)
+        return (confirmed.value, report)
+    }
+
+    private struct Confirmed<Value: Sendable>: Sendable {
+        var value: Value
+        var local: IPEndpoint?
+        var handshakeRTT: Duration?
+    }
+
+    private func race(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        _ confirmation: RaceRunner.Confirmation? = nil
+    ) async throws(ConnectionError) -> (RaceRunner.Result, RaceRunner.Winner) {
+        let snapshot: PathSnapshot
+        do {
+            snapshot = try await monitor.currentPath()
+        } catch let error as CancellationError {
+            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
+        } catch {
+            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
+        }
+        let runner = RaceRunner(
+            host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
+            history: history, updates: monitor.channel, confirmation: confirmation)
+        let result = await runner.run()
+        guard let winner = result.winner else {
+            let failure = error(host, port, configuration, result)
+            logger.debug("not connected", metadata: ["error": "\(failure)"])
+            throw failure
+        }
+        return (result, winner)
+    }
+
+    private func report(
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
+        _ result: RaceRunner.Result, _ winner: RaceRunner.Winner, of descriptor: CInt?
+    ) -> EstablishmentReport {
+        let report = EstablishmentReport(
+            host: host, port: port, transport: winner.transport, control: .observeOnly,
+            mode: configuration.mode, interface: winner.candidate.interfaceName,
+            local: descriptor.flatMap { SocketOption.localEndpoint(of: $0) },
+            remote: winner.candidate.endpoint,
+            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
+            handshakeRTT: descriptor.flatMap {
+                TransportSample.read($0)?.subflows.first?.smoothedRTT
+            },
+            attempts: result.attempts)
+        logger.debug(
+            "connected",
+            metadata: [
+                "host": "\(host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
+                "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
+            ])
+        return report
+    }
+
     private func error(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ snapshot: PathSnapshot,
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
         _ result: RaceRunner.Result
     ) -> ConnectionError {
+        let snapshot = result.snapshot
         func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
             ConnectionError(
                 code, host: host, port: port, reason: reason, attempts: result.attempts,
@@ -93,6 +168,11 @@ public struct Connector: Sendable {
         switch result.failure ?? .cancelled {
         case .resolution(let failure): return make(.resolution, failure.reason)
         case .cancelled: return make(.cancelled, "cancelled")
+        case .timedOut
+        where configuration.waitsForPath && result.attempts.isEmpty && !snapshot.allows(configuration.policy):
+            let refused = result.omissions.contains { $0.refusal != nil }
+            return make(
+                refused ? .noAllowedPath : .noRoute, "no allowed path within \(configuration.connectTimeout)")
         case .timedOut:
             let what = result.addresses.isEmpty ? "no answer from the resolver" : "no answer"
             return make(.timedOut, "\(what) within \(configuration.connectTimeout)")
@@ -125,5 +205,12 @@ public struct Connector: Sendable {
         guard families.count == 1, let family = families.first else { return "no path leads there" }
         return snapshot.supports(family)
             ? "no path leads there" : "no path for \(family == .ipv4 ? "IPv4" : "IPv6")"
+    }
+}
+
+extension PathSnapshot {
+    /// Whether the caller's rules allow any path.
+    fileprivate func allows(_ policy: PathPolicy) -> Bool {
+        interfaces.contains { policy.refusal(of: $0) == nil }
     }
 }

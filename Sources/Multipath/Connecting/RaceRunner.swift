@@ -1,7 +1,7 @@
 import LinuxNet
 
-/// Performs a race's actions on the event thread: sockets, timers and the name's resolution. What to do when
-/// is `RaceMachine`'s alone.
+/// Performs a race's actions on the event thread: sockets, timers, name resolution and the paths' changes.
+/// What to do when is decided by `RaceMachine` and `ResolutionMachine` alone.
 actor RaceRunner {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
@@ -12,6 +12,8 @@ actor RaceRunner {
         var attempts: [AttemptReport]
         var omissions: [CandidateList.Omission]
         var addresses: [IPAddress]
+        /// The paths as they were at the end.
+        var snapshot: PathSnapshot
         var resolution: Duration
         var duration: Duration
     }
@@ -19,119 +21,242 @@ actor RaceRunner {
     /// The attempt that won. Its socket is taken once.
     struct Winner: Sendable {
         var candidate: Candidate
-        var attempt: Attempt
+        var attempt: RaceAttempt
         var transport: Transport
+        /// What the confirmation made, where there was one.
+        var value: (any Sendable)?
     }
 
-    /// A running attempt's socket and registration; only the event thread and, after the race, the winner's
-    /// taker touch it.
-    final class Attempt: @unchecked Sendable {
-        private var socket: StreamSocket?
-        fileprivate var registration: EventThread.Token?
-
-        fileprivate init(_ socket: consuming StreamSocket) { self.socket = consume socket }
-
-        func take() -> StreamSocket? { socket.take() }
-
-        fileprivate func with<Value>(_ body: (borrowing StreamSocket) -> Value) -> Value? {
-            guard let socket = socket.take() else { return nil }
-            let value = body(socket)
-            self.socket = consume socket
-            return value
-        }
+    /// What makes a complete handshake usable, such as TLS.
+    struct Confirmation: Sendable {
+        /// Takes the attempt's socket over. Cancelled when another attempt has won.
+        var run: @Sendable (RaceAttempt, Candidate, Transport) async throws -> any Sendable
+        /// Closes what `run` made for an attempt that lost in the end.
+        var discard: @Sendable (any Sendable) -> Void
     }
 
     private let host: String
-    private let port: UInt16
     private let configuration: ConnectionConfiguration
-    private let snapshot: PathSnapshot
+    private let resolver: any Resolver
+    private let history: ConnectionHistory
+    private let destination: PathHistory.Destination
+    private let updates: PathChannel
+    private let confirmation: Confirmation?
+    private var planner: RacePlanner
     private var machine: RaceMachine
-    private var running: [RaceMachine.AttemptID: Attempt] = [:]
+    private var running: [RaceMachine.AttemptID: RaceAttempt] = [:]
+    private var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
+    private var values: [RaceMachine.AttemptID: any Sendable] = [:]
+    private var delays: [InterfaceIndex: Duration] = [:]
     private var timer: EventThread.Token?
-    private var finish: CheckedContinuation<Result, Never>?
+    private var result: Result?
     private var begun = MonotonicTime.zero
-    private var resolved: (addresses: [IPAddress], at: MonotonicTime)?
+    private var resolvedAt: MonotonicTime?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
     /// How often the kernel had left MP_CAPABLE out of a SYN before this race.
     private var withheldBefore: UInt64 = 0
+    private var isWaiting = false
 
-    init(host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot) {
+    // Resolution, by who asks: a path, or (nil) the machine.
+    private var resolutions: [RacePlanner.Scope: ResolutionMachine] = [:]
+    private var unresolved: Set<RacePlanner.Scope> = []
+    private var failures: [RacePlanner.Scope: RaceMachine.ResolutionFailure] = [:]
+    private var translationsAsked: Set<RacePlanner.Scope> = []
+    private var translationsOpen = 0
+
+    /// What has to wait somewhere else: lookups and confirmations. They are child tasks of `run`.
+    private let jobs: AsyncStream<@Sendable () async -> Void>
+    private let addJob: AsyncStream<@Sendable () async -> Void>.Continuation
+
+    init(
+        host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
+        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
+        confirmation: Confirmation? = nil
+    ) {
         self.host = host
-        self.port = port
         self.configuration = configuration
-        self.snapshot = snapshot
-        machine = RaceMachine(configuration: configuration.race)
+        self.resolver = resolver
+        self.history = history
+        self.updates = updates
+        self.confirmation = confirmation
+        destination = PathHistory.Destination(host: host, port: port)
+        let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
+        kernelSpeaksMPTCP = wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
+        planner = RacePlanner(
+            port: port, configuration: configuration, protocols: kernelSpeaksMPTCP ? [.mptcp, .tcp] : [.tcp],
+            snapshot: snapshot)
+        var race = configuration.race
+        race.needsConfirmation = confirmation != nil
+        machine = RaceMachine(configuration: race)
+        (jobs, addJob) = AsyncStream.makeStream(of: (@Sendable () async -> Void).self)
     }
 
     /// Runs the race to its end, once. A cancelled task ends it at once.
     func run() async -> Result {
+        begin()
+        let observation = updates.observe { [weak self] snapshot in
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
+        }
+        defer { updates.endObservation(observation) }
+        // What changed before anybody observed.
+        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
+            pathsChanged(latest)
+        }
+        await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                for await job in jobs { group.addTask { await job() } }
+                group.cancelAll()
+            }
+        } onCancel: {
+            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.machine.cancel(at: .now)) } }
+        }
+        // A cancelled task leaves the loop before the machine has heard of it.
+        perform(machine.cancel(at: .now))
+        return result ?? makeResult()
+    }
+
+    private func begin() {
         begun = .now
-        machine.begin(at: begun)
-        return await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.resolve() }
-            let result = await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    finish = continuation
-                    perform([])
-                    if Task.isCancelled { perform(machine.cancel(at: .now)) }
-                }
-            } onCancel: {
-                EventThread.shared.submit {
-                    self.assumeIsolated { $0.perform($0.machine.cancel(at: .now)) }
-                }
-            }
-            group.cancelAll()
-            return result
-        }
-    }
-
-    // MARK: Inputs
-
-    private func resolve() async {
-        do throws(RaceMachine.ResolutionFailure) {
-            let addresses = try await SystemResolver.addresses(of: host).map(\.asDestination)
-            let now = MonotonicTime.now
-            resolved = (addresses, now)
-            let candidates = candidates(for: addresses)
-            omissions = candidates.omissions
-            let branches = candidates.branches.compactMap { branch in
-                branch.first.map {
-                    RaceMachine.Branch(
-                        interface: $0.interface, candidates: branch,
-                        attemptDelay: configuration.race.attemptDelay)
-                }
-            }
-            perform(machine.plan(branches, isFinal: true, at: now))
-        } catch {
-            perform(machine.resolutionFailed(error, at: .now))
-        }
-    }
-
-    private func candidates(for addresses: [IPAddress]) -> CandidateList {
-        let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
-        kernelSpeaksMPTCP = wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
         withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
-        let tables: RouteTables?
-        let failure: String
-        do throws(SystemError) {
-            tables = try RouteTables()
-            failure = ""
-        } catch {
-            tables = nil
-            failure = "\(error)"
+        machine.begin(at: begun)
+        if let literal = IPAddress(host) {
+            resolvedAt = begun
+            planner.addresses[.none] = [literal.asDestination]
+            plan()
+        } else {
+            resolve()
         }
-        return CandidateList(
-            snapshot: snapshot, policy: configuration.policy, addresses: addresses, port: port,
-            protocols: kernelSpeaksMPTCP ? [.mptcp, .tcp] : [.tcp]
-        ) { address, interface in
-            do throws(SystemError) {
-                return try tables?.route(to: address, through: interface) ?? .unreachable(failure)
-            } catch {
-                return .unreachable(error.words)
+        perform([])
+    }
+
+    // MARK: Resolution
+
+    /// Asks for the name, over every path that has not asked yet where each asks for itself.
+    private func resolve() {
+        guard IPAddress(host) == nil else { return }
+        let scopes: [(RacePlanner.Scope, PathInterface?)] =
+            resolver.asksEachPath ? planner.allowedPaths.map { ($0.index, $0) } : [(nil, nil)]
+        for (scope, path) in scopes where resolutions[scope] == nil {
+            var resolution = ResolutionMachine()
+            let families = IPAddress.Family.allCases
+            resolution.begin(Set(families))
+            resolutions[scope] = resolution
+            unresolved.insert(scope)
+            failures[scope] = nil
+            for family in families {
+                addJob.yield { [host, resolver] in
+                    let answer: Swift.Result<[IPAddress], ResolutionError>
+                    do throws(ResolutionError) {
+                        answer = .success(
+                            try await resolver.addresses(of: host, family: family, over: path))
+                    } catch {
+                        answer = .failure(error)
+                    }
+                    await self.resolved(scope, family, answer)
+                }
             }
         }
     }
+
+    private func resolved(
+        _ scope: RacePlanner.Scope, _ family: IPAddress.Family,
+        _ answer: Swift.Result<[IPAddress], ResolutionError>
+    ) {
+        let now = MonotonicTime.now
+        let action: ResolutionMachine.Action? =
+            switch answer {
+            case .success(let addresses):
+                resolutions[scope]?.answered(family, addresses.map(\.asDestination), at: now)
+            case .failure(let error):
+                resolutions[scope]?.failed(family, reason: error.description, at: now)
+            }
+        take(action, scope)
+        perform([])
+    }
+
+    private func take(_ action: ResolutionMachine.Action?, _ scope: RacePlanner.Scope) {
+        switch action {
+        case .use(let addresses, let isFinal):
+            resolvedAt = resolvedAt ?? .now
+            planner.addresses[scope] = IPAddress.Family.allCases.reversed().flatMap { addresses[$0] ?? [] }
+            if isFinal { unresolved.remove(scope) }
+            plan()
+        case .fail(let failure):
+            unresolved.remove(scope)
+            failures[scope] = failure
+            resolutionFailed(failure)
+        case nil: break
+        }
+    }
+
+    private func resolutionFailed(_ failure: RaceMachine.ResolutionFailure) {
+        if !planner.addresses.isEmpty { return plan() }
+        guard unresolved.isEmpty else { return }
+        // Without a path no resolver can answer: it is asked again when there is one.
+        if configuration.waitsForPath, planner.allowedPaths.isEmpty {
+            resolutions = [:]
+            return plan()
+        }
+        perform(machine.resolutionFailed(failure, at: .now))
+    }
+
+    /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates.
+    private func askForTranslations() {
+        for path in planner.allowedPaths where planner.needsTranslation(path) {
+            let scope: RacePlanner.Scope = resolver.asksEachPath ? path.index : nil
+            guard translationsAsked.insert(scope).inserted else { continue }
+            translationsOpen += 1
+            addJob.yield { [resolver] in
+                let answer = try? await resolver.addresses(
+                    of: NAT64Prefix.discoveryName, family: .ipv6, over: scope == nil ? nil : path)
+                await self.translationFound(scope, NAT64Prefix(discoveredIn: answer ?? []))
+            }
+        }
+    }
+
+    private func translationFound(_ scope: RacePlanner.Scope, _ prefix: NAT64Prefix?) {
+        translationsOpen -= 1
+        planner.translations[scope] = prefix
+        plan()
+        perform([])
+    }
+
+    // MARK: The plan
+
+    private func pathsChanged(_ snapshot: PathSnapshot) {
+        guard result == nil else { return }
+        planner.snapshot = snapshot
+        if planner.addresses.isEmpty || resolver.asksEachPath, !planner.allowedPaths.isEmpty { resolve() }
+        if !planner.addresses.isEmpty { plan() }
+        perform([])
+    }
+
+    private func plan() {
+        guard result == nil else { return }
+        askForTranslations()
+        let now = MonotonicTime.now
+        let candidates = planner.candidates()
+        omissions = candidates.omissions
+        let branches = candidates.branches.compactMap { candidates -> RaceMachine.Branch? in
+            guard let interface = candidates.first?.interface else { return nil }
+            let known = planner.snapshot.path(interface).flatMap {
+                history.attemptDelay($0, destination, at: now)
+            }
+            // The first delay counts: it is what the attempts that already run were given.
+            let delay = delays[interface] ?? known ?? configuration.race.attemptDelay
+            delays[interface] = delay
+            return RaceMachine.Branch(interface: interface, candidates: candidates, attemptDelay: delay)
+        }
+        let waits = configuration.waitsForPath && branches.isEmpty
+        let isFinal = unresolved.isEmpty && translationsOpen == 0 && !waits
+        perform(machine.plan(branches, isFinal: isFinal, at: now))
+        if waits, !isWaiting, result == nil, unresolved.isEmpty { configuration.whenWaiting?(omissions) }
+        isWaiting = waits
+    }
+
+    // MARK: Attempts
 
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id] else { return }
@@ -143,6 +268,41 @@ actor RaceRunner {
         }
     }
 
+    private func confirm(_ id: RaceMachine.AttemptID) {
+        guard let confirmation, let attempt = running[id] else { return }
+        attempt.unregister()
+        let candidate = machine.attempts[id].candidate
+        let transport = transport(of: attempt, candidate)
+        let task = Task {
+            do {
+                let value = try await confirmation.run(attempt, candidate, transport)
+                confirmed(id, value)
+            } catch {
+                confirmations[id] = nil
+                end(id)
+                perform(machine.failed(id, reason: "\(error)", at: .now))
+            }
+        }
+        confirmations[id] = task
+        addJob.yield {
+            await withTaskCancellationHandler {
+                await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        }
+    }
+
+    private func confirmed(_ id: RaceMachine.AttemptID, _ value: any Sendable) {
+        confirmations[id] = nil
+        guard machine.attempts[id].outcome == .pending else {
+            confirmation?.discard(value)
+            return
+        }
+        values[id] = value
+        perform(machine.confirmed(id, at: .now))
+    }
+
     // MARK: Actions
 
     private func perform(_ actions: [RaceMachine.Action]) {
@@ -150,7 +310,7 @@ actor RaceRunner {
             switch action {
             case .start(let id, let candidate): start(id, candidate)
             case .cancel(let id): end(id)
-            case .confirm: break
+            case .confirm(let id): confirm(id)
             case .win(let id): win(id)
             case .fail(let failure): conclude(failure: failure)
             }
@@ -164,7 +324,7 @@ actor RaceRunner {
             try socket.bind(toInterface: candidate.interface)
             let isConnected = try socket.connect(to: candidate.endpoint)
             let number = socket.descriptor.number
-            let attempt = Attempt(socket)
+            let attempt = RaceAttempt(socket)
             running[id] = attempt
             if isConnected {
                 // Not from inside the machine's own list of actions.
@@ -183,25 +343,33 @@ actor RaceRunner {
         }
     }
 
-    /// Closes an attempt's socket.
+    /// Closes an attempt's socket, or what its confirmation has made of it.
     private func end(_ id: RaceMachine.AttemptID) {
+        confirmations.removeValue(forKey: id)?.cancel()
         guard let attempt = running.removeValue(forKey: id) else { return }
-        unregister(attempt)
+        attempt.unregister()
         _ = attempt.take()
-    }
-
-    private func unregister(_ attempt: Attempt) {
-        if let registration = attempt.registration { EventThread.shared.remove(registration) }
-        attempt.registration = nil
     }
 
     private func win(_ id: RaceMachine.AttemptID) {
         guard let attempt = running.removeValue(forKey: id) else { return }
-        unregister(attempt)
+        attempt.unregister()
         let candidate = machine.attempts[id].candidate
+        history.record(
+            machine.attempts, destination, in: planner.snapshot, delays: delays, at: .now)
+        conclude(
+            winner: Winner(
+                candidate: candidate, attempt: attempt, transport: transport(of: attempt, candidate),
+                value: values.removeValue(forKey: id)))
+    }
+
+    private func transport(of attempt: RaceAttempt, _ candidate: Candidate) -> Transport {
+        if let known = attempt.transport { return known }
         let isMPTCP = attempt.with { TransportSample.isMPTCP($0.descriptor.number) } ?? false
         let transport: Transport = isMPTCP ? .mptcp : .tcp(fallback: fallbackReason(of: candidate))
-        conclude(winner: Winner(candidate: candidate, attempt: attempt, transport: transport))
+        // Asked once: a confirmation takes the socket away.
+        attempt.transport = transport
+        return transport
     }
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {
@@ -215,10 +383,16 @@ actor RaceRunner {
 
     private func setTimer() {
         if let timer { EventThread.shared.cancelTimer(timer) }
-        timer = machine.nextDeadline.map { deadline in
+        timer = nil
+        guard result == nil else { return }
+        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.nextDeadline)
+        timer = deadlines.compactMap { $0 }.min().map { deadline in
             EventThread.shared.schedule(at: deadline) {
                 self.assumeIsolated { runner in
                     runner.timer = nil
+                    for scope in Array(runner.resolutions.keys) {
+                        runner.take(runner.resolutions[scope]?.timeReached(.now), scope)
+                    }
                     runner.perform(runner.machine.timeReached(.now))
                 }
             }
@@ -226,13 +400,41 @@ actor RaceRunner {
     }
 
     private func conclude(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) {
+        guard result == nil else { return }
+        result = makeResult(winner: winner, failure: failure)
+        addJob.finish()
+    }
+
+    private func makeResult(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) -> Result {
         let now = MonotonicTime.now
-        finish?.resume(
-            returning: Result(
-                winner: winner, failure: failure,
-                attempts: machine.attempts.map { AttemptReport($0, begun: begun, now: now) },
-                omissions: omissions, addresses: resolved?.addresses ?? [],
-                resolution: begun.duration(to: resolved?.at ?? now), duration: begun.duration(to: now)))
-        finish = nil
+        return Result(
+            winner: winner, failure: failure,
+            attempts: machine.attempts.map { AttemptReport($0, begun: begun, now: now) },
+            omissions: omissions, addresses: planner.found, snapshot: planner.snapshot,
+            resolution: begun.duration(to: resolvedAt ?? now), duration: begun.duration(to: now))
+    }
+}
+
+/// A running attempt's socket and registration. Only the event thread touches it, and, once it is handed
+/// over, whoever confirms it or takes the winner.
+final class RaceAttempt: @unchecked Sendable {
+    private var socket: StreamSocket?
+    fileprivate var registration: EventThread.Token?
+    fileprivate var transport: Transport?
+
+    fileprivate init(_ socket: consuming StreamSocket) { self.socket = consume socket }
+
+    func take() -> StreamSocket? { socket.take() }
+
+    fileprivate func with<Value>(_ body: (borrowing StreamSocket) -> Value) -> Value? {
+        guard let socket = socket.take() else { return nil }
+        let value = body(socket)
+        self.socket = consume socket
+        return value
+    }
+
+    fileprivate func unregister() {
+        if let registration { EventThread.shared.remove(registration) }
+        registration = nil
     }
 }

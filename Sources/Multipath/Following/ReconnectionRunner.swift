@@ -63,7 +63,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         let mailbox = Mailbox<Message>()
         let alarm = Alarm { mailbox.post(.time) }
         let latest = Locked(monitor.latestPath)
-        let observation = monitor.observe { snapshot in
+        let observation = monitor.channel.observe { snapshot in
             let appeared = latest.withLock { latest in
                 defer { latest = snapshot }
                 return snapshot.interfaces.contains { latest?.path($0.index) == nil }
@@ -71,7 +71,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             if appeared { mailbox.post(.pathAppeared) }
         }
         defer {
-            monitor.removeObserver(observation)
+            monitor.channel.endObservation(observation)
             alarm.set(nil)
         }
         let result = await withTaskGroup(of: Input.self) { group in

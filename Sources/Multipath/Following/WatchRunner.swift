@@ -104,15 +104,17 @@ actor WatchRunner {
     private func begin() {
         guard !isStopped else { return }
         monitor.lifetime.start()
-        observation = monitor.observe { [weak self] snapshot in
-            self?.assumeIsolated { $0.take(snapshot) }
+        observation = monitor.channel.observe { [weak self] snapshot in
+            // A source of somebody's own tells from its own thread.
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.take(snapshot) } }
         }
         if let snapshot = monitor.latestPath { take(snapshot) }
     }
 
     private func end() {
         isStopped = true
-        if let observation { monitor.removeObserver(observation) }
+        if let observation { monitor.channel.endObservation(observation) }
         if let timer { EventThread.shared.cancelTimer(timer) }
         (observation, timer) = (nil, nil)
         for id in probes.keys { drop(id) }
@@ -231,13 +233,4 @@ actor WatchRunner {
         guard let probe = probes.removeValue(forKey: id) else { return }
         if let token = probe.token { EventThread.shared.remove(token) }
     }
-}
-
-extension PathMonitor {
-    /// Calls a closure with every snapshot, on the event thread, until `removeObserver`.
-    func observe(_ body: @escaping @Sendable (PathSnapshot) -> Void) -> UInt64 {
-        lifetime.channel.observe(body)
-    }
-
-    func removeObserver(_ id: UInt64) { lifetime.channel.removeObserver(id) }
 }

@@ -47,6 +47,11 @@ struct LatestPath<Waiter> {
         return wakes
     }
 
+    /// The newest snapshot with differences that nobody is told of. A new consumer sees them.
+    mutating func replace(_ snapshot: PathSnapshot) {
+        latest = snapshot
+    }
+
     /// A consumer asks for its next snapshot.
     /// - Returns: the answer, or nil where it must wait.
     mutating func next(_ id: ConsumerID, _ waiter: Waiter) -> Wake? {

@@ -20,6 +20,15 @@ public final class PathMonitor: Sendable {
         /// How long changes are gathered. The loss of the preferred path, and the first path after none, are
         /// told at once whatever is set here.
         public var coalescing = Coalescer.Configuration()
+        /// Whether the user's settings (`mppaths set`), DHCP leases and the radio's word count for the tags.
+        public var readsHints = true
+        /// Whether NetworkManager is asked over D-Bus, where there is one.
+        public var asksNetworkManager = true
+        /// How long the first snapshot waits for NetworkManager's first answer: not at all unless set, for who
+        /// connects can't wait for a guess about costs. It comes as an update then.
+        public var waitsForNetworkManager = Duration.zero
+        /// Room for so many bytes of notifications instead of the system's default; a test has them overflow.
+        package var receiveBuffer: Int?
 
         public init() {}
     }
@@ -32,8 +41,14 @@ public final class PathMonitor: Sendable {
         public var interruptedDumps = 0
         /// Messages or attributes that could not be read.
         public var malformed = 0
+        /// Lines of settings and leases, and answers of NetworkManager and nl80211, that could not be read.
+        public var malformedHints = 0
         /// Readings that failed and were tried again later.
         public var failures = 0
+        /// Sockets that broke and were opened again; all was read again.
+        public var reopened = 0
+        /// How often notifications woke the monitor.
+        public var wakeups = 0
 
         public init() {}
     }
@@ -42,85 +57,69 @@ public final class PathMonitor: Sendable {
 
     /// Reads nothing yet: that happens at first use, and so do its errors.
     public init(_ configuration: Configuration = Configuration()) {
-        lifetime = Lifetime(configuration)
+        let kernel = KernelPaths(configuration)
+        lifetime = Lifetime(kernel) { kernel.counters }
+    }
+
+    /// A monitor of whatever the source tells; what the kernel says is not asked for.
+    public init(source: some PathSource) {
+        lifetime = Lifetime(source) { Counters() }
     }
 
     /// The paths now.
     ///
     /// - Throws: `PathMonitorError` where the kernel refuses a netlink socket or its tables, or where
-    ///   `MULTIPATH_INTERFACES` can't be read; `CancellationError`.
+    ///   `MULTIPATH_INTERFACES` can't be read; what a source of one's own fails with; `CancellationError`.
     public func currentPath() async throws -> PathSnapshot {
+        if let failure = lifetime.failure { throw failure }
         for await path in updates { return path }
         try Task.checkCancellation()
         throw lifetime.failure ?? PathMonitorError("the path monitor has stopped")
     }
 
     /// The current value first, then every change; for any number of consumers. The stream ends only when
-    /// its task is cancelled, or if the monitor can't start at all: `currentPath()` says why.
+    /// its task is cancelled, or if the monitor can't start at all: `currentPath()` says why. A source of
+    /// one's own may end it too.
     public var updates: PathUpdates { PathUpdates(channel: lifetime.channel, lifetime: lifetime) }
 
     public var counters: Counters { lifetime.counters }
 
+    var channel: PathChannel { lifetime.channel }
+
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }
 
-    /// Runs the watcher from first use until nobody is left who could ask.
+    /// Runs the source from first use until nobody is left who could ask.
     final class Lifetime: Sendable {
         let channel = PathChannel()
-        private let configuration: Configuration
-        private let state = Locked(State())
+        private let source: any PathSource
+        private let readCounters: @Sendable () -> Counters
+        private let isStarted = Locked(false)
 
-        private struct State {
-            var watcher: PathWatcher?
-            var failure: PathMonitorError?
+        init(_ source: any PathSource, counters: @escaping @Sendable () -> Counters) {
+            self.source = source
+            readCounters = counters
         }
 
-        init(_ configuration: Configuration) { self.configuration = configuration }
+        deinit { if isStarted.withLock({ $0 }) { source.stop() } }
 
-        deinit { state.withLock { $0.watcher }?.stop() }
+        var failure: PathMonitorError? { channel.failure.withLock { $0 } }
 
-        var failure: PathMonitorError? { state.withLock { $0.failure } }
-
-        var counters: Counters { state.withLock { $0.watcher }?.counters ?? Counters() }
+        var counters: Counters { readCounters() }
 
         func start() {
-            let watcher: PathWatcher? = state.withLock { state in
-                guard state.watcher == nil, state.failure == nil else { return nil }
-                do throws(PathMonitorError) {
-                    state.watcher = PathWatcher(
-                        overrides: try overrides(), coalescing: configuration.coalescing, channel: channel)
-                } catch {
-                    state.failure = error
-                }
-                return state.watcher
+            let isFirst = isStarted.withLock { isStarted in
+                defer { isStarted = true }
+                return !isStarted
             }
-            if let watcher {
-                watcher.start { [weak self] failure in
-                    self?.state.withLock { $0.failure = failure }
-                }
-            } else if failure != nil {
-                channel.end()
-            }
-        }
-
-        private func overrides() throws(PathMonitorError) -> InterfaceOverrides {
-            var overrides = InterfaceOverrides(configuration: configuration.overrides)
-            let name = InterfaceOverrides.environmentVariable
-            if configuration.readsEnvironment, let text = ProcessEnvironment.value(name) {
-                do throws(InterfaceOverrides.Malformed) {
-                    overrides.environment = try InterfaceOverrides.parse(text)
-                } catch {
-                    throw PathMonitorError(error.description)
-                }
-            }
-            return overrides
+            if isFirst { source.start(PathSink(channel)) }
         }
     }
 }
 
-/// Why a monitor can't start.
+/// Why a monitor can't start, or why its source gave up.
 public struct PathMonitorError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) { self.description = description }
+    public init(_ description: String) { self.description = description }
 }

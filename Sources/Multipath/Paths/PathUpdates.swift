@@ -54,14 +54,16 @@ final class PathChannel: Sendable {
         var bodies: [UInt64: @Sendable (PathSnapshot) -> Void] = [:]
         var nextID: UInt64 = 0
     }
+    /// Why it ended, if by an error. It is set before the end.
+    let failure = Locked<PathMonitorError?>(nil)
 
     func publish(_ snapshot: PathSnapshot) {
         resume(state.withLock { $0.publish(snapshot) })
         for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
     }
 
-    /// Calls a closure with every snapshot from now on, on the event thread, until `removeObserver`: for
-    /// actors that live there, and need no task of their own to wait.
+    /// Calls `body` with each snapshot that is published from now on: for the library's own parts, to which a
+    /// task for each would cost too much.
     func observe(_ body: @escaping @Sendable (PathSnapshot) -> Void) -> UInt64 {
         observers.withLock { observers in
             defer { observers.nextID += 1 }
@@ -70,8 +72,12 @@ final class PathChannel: Sendable {
         }
     }
 
-    func removeObserver(_ id: UInt64) {
-        observers.withLock { $0.bodies[id] = nil }
+    func endObservation(_ id: UInt64) {
+        observers.withLock { _ = $0.bodies.removeValue(forKey: id) }
+    }
+
+    func replace(_ snapshot: PathSnapshot) {
+        state.withLock { $0.replace(snapshot) }
     }
 
     func end() {

@@ -16,10 +16,21 @@ actor PathWatcher {
     private var stale: KernelTables = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
+    private let configuration: PathMonitor.Configuration
+    private var hints: HintWatch?
+    private var networkManager: NetworkManagerWatch?
+    /// What NetworkManager said last; nil before its first answer.
+    private var managed: [String: NetworkManagerDevice]?
+    /// Until when the first snapshot waits for that.
+    private var patience: EventThread.Token?
+    private var lastOpened = MonotonicTime.zero
+    /// What sockets counted that are closed now.
+    private var earlier = PathMonitor.Counters()
     private nonisolated let shared = Locked(PathMonitor.Counters())
 
-    init(overrides: InterfaceOverrides, coalescing: Coalescer.Configuration, channel: PathChannel) {
-        coalescer = Coalescer(configuration: coalescing)
+    init(overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel) {
+        self.configuration = configuration
+        coalescer = Coalescer(configuration: configuration.coalescing)
         reducer = SnapshotReducer(overrides: overrides)
         self.channel = channel
     }
@@ -47,38 +58,115 @@ actor PathWatcher {
     }
 
     /// Joins the groups, then reads the tables; what changed meanwhile waits in the first's queue.
+    /// - Throws: what a later attempt would not mend. After anything else the tables are read later.
     private func open() throws {
+        try openSockets()
+        watchHints()
+        stale = .all
+        do {
+            try read(stale)
+            stale = []
+        } catch let error as SystemError where error.isPassing {
+            readingFailed()
+            return
+        }
+        if networkManager != nil, configuration.waitsForNetworkManager > .zero {
+            let end = MonotonicTime.now.advanced(by: configuration.waitsForNetworkManager)
+            patience = EventThread.shared.schedule(at: end) { [unowned self] in
+                self.assumeIsolated { $0.waitNoLonger() }
+            }
+        } else {
+            publish()
+        }
+    }
+
+    private func waitNoLonger() {
+        if let patience { EventThread.shared.cancelTimer(patience) }
+        patience = nil
+        deliver()
+    }
+
+    // MARK: What others than rtnetlink say
+
+    private func watchHints() {
+        if configuration.readsHints {
+            let watch = HintWatch()
+            hints = watch
+            watch.start { [unowned self] in self.assumeIsolated { $0.hintsChanged() } }
+        }
+        if configuration.asksNetworkManager {
+            let watch = NetworkManagerWatch { [weak self] devices in
+                self?.assumeIsolated { watcher in
+                    watcher.managed = devices
+                    watcher.hintsChanged()
+                }
+            }
+            networkManager = watch
+            watch.start()
+        }
+    }
+
+    private func hintsChanged() {
+        if patience != nil { return managed == nil ? () : waitNoLonger() }
+        guard published != nil else { return }
+        if coalescer.changed(isUrgent: false, at: .now) { deliver() }
+        setDeliveryTimer()
+    }
+
+    private func readHints() {
+        var read = hints?.read(links: reducer.allLinks) ?? InterfaceHints()
+        read.networkManager = managed ?? [:]
+        if read != reducer.hints { reducer.hints = read }
+    }
+
+    private func openSockets() throws {
+        lastOpened = .now
         let devices = DeviceFiles()
-        let notifications = try RouteNotifications(devices: devices)
-        tables = try RouteTables(devices: devices)
-        self.notifications = notifications
-        try read(.all)
+        let notifications = try RouteNotifications(
+            devices: devices, receiveBuffer: configuration.receiveBuffer)
+        let tables = try RouteTables(devices: devices)
         registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
             self.assumeIsolated { $0.takeNotifications() }
         }
-        publish()
+        (self.notifications, self.tables) = (notifications, tables)
+    }
+
+    private func closeSockets() {
+        earlier = count()
+        if let registration { EventThread.shared.remove(registration) }
+        (registration, notifications, tables) = (nil, nil, nil)
     }
 
     private func close() {
-        if let registration { EventThread.shared.remove(registration) }
-        for timer in [retry, delivery] {
+        closeSockets()
+        hints?.stop()
+        networkManager?.stop()
+        for timer in [retry, delivery, patience] {
             if let timer { EventThread.shared.cancelTimer(timer) }
         }
-        (registration, retry, delivery, notifications, tables) = (nil, nil, nil, nil, nil)
+        (retry, delivery, patience, hints, networkManager) = (nil, nil, nil, nil, nil)
         channel.end()
     }
 
     private func takeNotifications() {
+        shared.withLock { $0.wakeups += 1 }
         let events: [KernelEvent]
         do {
             events = try notifications?.drain() ?? []
         } catch {
-            // The socket itself is unwell: treat what it held as lost.
-            events = [.lost]
+            // The socket itself is unwell, and so would stay readable for ever. A new one takes its place: at
+            // once, but not again and again.
+            closeSockets()
+            stale = .all
+            let wait = MonotonicTime.now.duration(to: lastOpened.advanced(by: Self.retryInterval))
+            readLater(after: max(.zero, wait))
+            return
         }
         guard !events.isEmpty else { return }
         for event in events { stale.formUnion(reducer.apply(event)) }
+        // All is read again soon: a kernel that is too busy now is not asked at each of its notifications.
+        guard retry == nil else { return }
         if stale == .all, lastResync.duration(to: .now) < Self.resyncInterval {
             // Losses in a row come from a storm; the tables are read once it leaves room.
             readLater(after: Self.resyncInterval)
@@ -123,7 +211,7 @@ actor PathWatcher {
     }
 
     private func deliver() {
-        if refresh() { publish() }
+        if patience == nil, refresh() { publish() }
     }
 
     /// Reads what is out of date.
@@ -134,11 +222,15 @@ actor PathWatcher {
             stale = []
             return true
         } catch {
-            shared.withLock { $0.failures += 1 }
-            stale = .all
-            readLater(after: Self.retryInterval)
+            readingFailed()
             return false
         }
+    }
+
+    private func readingFailed() {
+        shared.withLock { $0.failures += 1 }
+        stale = .all
+        readLater(after: Self.retryInterval)
     }
 
     private func readLater(after delay: Duration) {
@@ -147,6 +239,10 @@ actor PathWatcher {
             self.assumeIsolated { watcher in
                 watcher.retry = nil
                 watcher.stale = .all
+                if watcher.notifications == nil {
+                    guard (try? watcher.openSockets()) != nil else { return watcher.readingFailed() }
+                    watcher.shared.withLock { $0.reopened += 1 }
+                }
                 watcher.deliver()
             }
         }
@@ -156,25 +252,41 @@ actor PathWatcher {
     private static let retryInterval = Duration.seconds(1)
 
     private func read(_ stale: KernelTables) throws {
-        guard let tables else { return }
+        guard let tables else { throw PathMonitorError("the netlink socket is closed") }
         if stale == .all { lastResync = .now }
         if stale.contains(.links) { reducer.replaceLinks(try tables.links()) }
         if stale.contains(.addresses) { reducer.replaceAddresses(try tables.addresses()) }
         guard stale.contains(.routes) else { return }
-        let routes = try tables.defaultRoutes()
-        reducer.replaceRoutes(routes, reach: try tables.internetReach(through: reducer.interfacesWorthAsking))
+        let routes = try tables.internetRoutes(through: reducer.interfacesWorthAsking)
+        reducer.replaceRoutes(routes.defaults, reach: routes.reach)
     }
 
     private func publish() {
-        shared.withLock { counters in
-            counters.overflows = notifications?.overflows ?? 0
-            counters.interruptedDumps = tables?.interrupted ?? 0
-            counters.malformed = (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
-        }
+        _ = count()
+        readHints()
         var snapshot = reducer.snapshot()
-        if let published, published.hasSameContent(as: snapshot) { return }
+        if let published, published.hasSameContent(as: snapshot) {
+            // Nobody is woken for what may differ still, but who asks next sees it.
+            snapshot.generation = published.generation
+            self.published = snapshot
+            channel.replace(snapshot)
+            return
+        }
         snapshot.generation = (published?.generation ?? 0) + 1
         published = snapshot
         channel.publish(snapshot)
+    }
+
+    /// Brings the counters up to date.
+    private func count() -> PathMonitor.Counters {
+        shared.withLock { counters in
+            counters.overflows = earlier.overflows + (notifications?.overflows ?? 0)
+            counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
+            counters.malformed =
+                earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
+            counters.malformedHints =
+                (hints?.counters.malformed ?? 0) + (networkManager?.counters.malformed ?? 0)
+            return counters
+        }
     }
 }

@@ -25,10 +25,21 @@ public struct LeaseHint: Sendable, Hashable {
     /// Option 43 reads ANDROID_METERED: a telephone that shares its connection says that it is metered.
     public var isAndroidMetered: Bool
     public var nameServers: [IPAddress]
+    /// The leased address. The lease's file is named by an interface's number, which another network
+    /// namespace has given to another interface: only one that has this address is meant. nil means any.
+    public var address: IPAddress?
 
-    public init(isAndroidMetered: Bool = false, nameServers: [IPAddress] = []) {
+    public init(
+        isAndroidMetered: Bool = false, nameServers: [IPAddress] = [], address: IPAddress? = nil
+    ) {
         self.isAndroidMetered = isAndroidMetered
         self.nameServers = nameServers
+        self.address = address
+    }
+
+    /// Whether it is the lease of the interface that has these addresses.
+    public func belongs(toInterfaceWith addresses: some Sequence<IPAddress>) -> Bool {
+        address.map { addresses.contains($0) } ?? true
     }
 }
 

@@ -113,14 +113,26 @@ public struct DefaultRouteFact: Sendable, Hashable {
     public var gateway: IPAddress?
     /// The priority among default routes: lower wins.
     public var metric: UInt32
+    public var preference: Preference
+
+    /// How much an IPv6 router recommends itself among those of one metric (RFC 4191).
+    public enum Preference: Int8, Sendable, Hashable, Comparable {
+        case low = -1
+        case medium
+        case high
+
+        public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
 
     public init(
-        family: IPAddress.Family, interface: InterfaceIndex, gateway: IPAddress?, metric: UInt32 = 0
+        family: IPAddress.Family, interface: InterfaceIndex, gateway: IPAddress?, metric: UInt32 = 0,
+        preference: Preference = .medium
     ) {
         self.family = family
         self.interface = interface
         self.gateway = gateway
         self.metric = metric
+        self.preference = preference
     }
 }
 

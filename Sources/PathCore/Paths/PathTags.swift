@@ -68,7 +68,8 @@ struct PathTags {
     /// the same name.
     func networkManager(_ link: LinkFact) -> NetworkManagerDevice? {
         guard let device = hints.networkManager[link.name] else { return nil }
-        return device.hardwareAddress == link.hardwareAddress ? device : nil
+        // Of a modem it tells no address.
+        return device.hardwareAddress.isEmpty || device.hardwareAddress == link.hardwareAddress ? device : nil
     }
 
     func ssid(of link: LinkFact) -> String? {
@@ -76,7 +77,9 @@ struct PathTags {
     }
 
     func nameServers(of link: LinkFact) -> [IPAddress] {
-        if let servers = networkManager(link)?.nameServers, !servers.isEmpty { return servers }
+        if let servers = networkManager(link)?.nameServers, !servers.isEmpty {
+            return servers.map { $0.inZone(link.index) }
+        }
         return hints.leases[link.index]?.nameServers ?? []
     }
 

@@ -58,12 +58,19 @@ public struct SnapshotReducer: Sendable {
         self.reach = reach
     }
 
-    /// The interfaces for which it makes sense to ask the kernel whether they lead to the Internet.
-    public var interfacesWorthAsking: [InterfaceIndex] {
-        links.values.filter { link in
-            isWorking(link) && !link.flags.contains(.loopback)
-                && (addresses[link.index] ?? [:]).values.contains { $0.isUsable && !$0.address.isLinkLocal }
-        }.map(\.index).sorted()
+    /// The interfaces for which it makes sense to ask the kernel whether they lead to the Internet: those with
+    /// an address of the family that could be used there.
+    public var interfacesWorthAsking: [IPAddress.Family: [InterfaceIndex]] {
+        var worth: [IPAddress.Family: [InterfaceIndex]] = [:]
+        for link in links.values where isWorking(link) && !link.flags.contains(.loopback) {
+            let usable = (addresses[link.index] ?? [:]).values.filter(\.isUsable)
+            for family in IPAddress.Family.allCases
+            where usable.contains(where: { $0.address.family == family && !$0.address.isLinkLocal }) {
+                worth[family, default: []].append(link.index)
+            }
+        }
+        // In a fixed order, so that the same tables lead to the same questions.
+        return worth.mapValues { $0.sorted() }
     }
 
     /// Takes one notification in.
@@ -103,6 +110,11 @@ public struct SnapshotReducer: Sendable {
             uniqueKeysWithValues: IPAddress.Family.allCases.compactMap { family in
                 outermostTunnel(family).map { (family, $0) }
             })
+        var hints = hints
+        // A lease is filed by its interface's number, which in another network namespace is another's.
+        hints.leases = hints.leases.filter { index, lease in
+            lease.belongs(toInterfaceWith: (addresses[index] ?? [:]).values.lazy.map(\.address))
+        }
         let tags = PathTags(overrides: overrides, hints: hints)
         let carrier = defaultCarrier
         var snapshot = PathSnapshot(nameServers: hints.nameServers, resumes: hints.resumes)
@@ -132,7 +144,12 @@ public struct SnapshotReducer: Sendable {
         let mine = routes.filter { $0.interface == link.index }
         let facts = (addresses[link.index] ?? [:]).values
         var gateways: [IPAddress] = []
-        for route in mine.sorted(by: { ($0.family, $0.metric) < ($1.family, $1.metric) }) {
+        // As the kernel would take them; the order of the table breaks ties.
+        let ordered = mine.enumerated().sorted {
+            ($0.element.family, $0.element.metric, $1.element.preference, $0.offset)
+                < ($1.element.family, $1.element.metric, $0.element.preference, $1.offset)
+        }
+        for (_, route) in ordered {
             if let gateway = route.gateway, !gateways.contains(gateway) { gateways.append(gateway) }
         }
         func supports(_ family: IPAddress.Family) -> Bool {

@@ -65,16 +65,20 @@ public struct CandidateList: Sendable, Hashable {
     /// - Parameters:
     ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
+    ///   - isUsable: whether an address, found over one path, may be used over another.
     ///   - route: the kernel's answer for an address, free to choose (nil) or bound to one interface.
     public init(
         snapshot: PathSnapshot, policy: PathPolicy, addresses: [IPAddress], port: UInt16,
-        protocols: [TransportProtocol], route: (IPAddress, InterfaceIndex?) -> RouteAnswer
+        protocols: [TransportProtocol],
+        isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
+        route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
         var omissions: [Omission] = []
         var reachable: [InterfaceIndex: [IPAddress]] = [:]
         var seen: Set<IPAddress> = []
         for address in addresses where seen.insert(address).inserted {
-            for index in Self.interfaces(for: address, in: snapshot, route: route) {
+            for index in Self.interfaces(for: address, in: snapshot, route: route)
+            where isUsable(address, index) {
                 reachable[index, default: []].append(address)
             }
         }

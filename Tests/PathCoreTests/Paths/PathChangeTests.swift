@@ -135,6 +135,22 @@ struct PathChangeTests {
                 ])
     }
 
+    @Test("do not tell of virtual interfaces that are no paths, unless they were paths")
+    func containers() {
+        let veth = path(9, "veth0", .virtual)
+        #expect(changes([wired], [wired], nowExcluded: [ExcludedInterface(veth, reason: .noAddress)]) == [])
+        #expect(changes([wired], [wired], wereExcluded: [ExcludedInterface(veth, reason: .down)]) == [])
+        #expect(
+            changes([wired, veth], [wired], nowExcluded: [ExcludedInterface(veth, reason: .down)])
+                == ["veth0 path lost (down)"])
+        let without = PathSnapshot(interfaces: [wired])
+        var with = without
+        with.excluded = [ExcludedInterface(veth, reason: .noAddress)]
+        #expect(with.hasSameContent(as: without))
+        with.excluded = [ExcludedInterface(wifi, reason: .noAddress)]
+        #expect(!with.hasSameContent(as: without))
+    }
+
     @Test("that a consumer skipped are in those to the next snapshot it sees")
     func skipped() {
         let tagged = { (path: PathInterface) in

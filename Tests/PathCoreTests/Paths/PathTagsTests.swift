@@ -75,6 +75,19 @@ struct PathTagsTests {
         #expect(there.ssid == nil)
     }
 
+    @Test("is not in the lease of another interface that has the same number elsewhere")
+    func othersLease() {
+        var reducer = SnapshotReducer([.wifi()], [.on(3, "192.0.2.3/24")], [])
+        func ask(_ address: String) -> Verdict<Expense>? {
+            var lease = LeaseHint(isAndroidMetered: true)
+            lease.address = ip(address)
+            reducer.hints.leases = [3: lease]
+            return reducer.snapshot().interface(3)?.expensive
+        }
+        #expect(ask("192.0.2.3") == Verdict(.guessedYes, .dhcpLease))
+        #expect(ask("198.51.100.3") == Verdict(.unknown, .assumed))
+    }
+
     @Test("is the user's word about the Wi-Fi network before that about the interface, for each property")
     func network() {
         var hints = InterfaceHints()

@@ -3,15 +3,16 @@ import Glibc
 import PathCore
 
 /// The system's resolver: getaddrinfo, with all that nsswitch.conf puts behind it.
-package enum SystemResolver {
-    /// A host's addresses in RFC 6724 order. A literal is answered without asking anybody.
+package enum NameLookup {
+    /// A host's addresses, of both families or of one, in RFC 6724 order. A literal is answered without asking anybody.
     ///
     /// A caller that is cancelled gets its answer at once; the lookup outlives it, and what it finds is
     /// dropped.
-    package static func addresses(of host: String) async throws(RaceMachine.ResolutionFailure) -> [IPAddress]
-    {
-        if let literal = IPAddress(host) { return [literal] }
-        guard let answer = await BlockingCalls.resolver.run({ lookUp(host) }) else {
+    package static func addresses(
+        of host: String, _ family: IPAddress.Family? = nil
+    ) async throws(RaceMachine.ResolutionFailure) -> [IPAddress] {
+        if let literal = IPAddress(host) { return family == literal.family || family == nil ? [literal] : [] }
+        guard let answer = await BlockingCalls.resolver.run({ lookUp(host, family) }) else {
             throw RaceMachine.ResolutionFailure(reason: "cancelled")
         }
         return try answer.get()
@@ -19,9 +20,10 @@ package enum SystemResolver {
 
     private typealias Answer = Result<[IPAddress], RaceMachine.ResolutionFailure>
 
-    private static func lookUp(_ host: String) -> Answer {
+    private static func lookUp(_ host: String, _ family: IPAddress.Family?) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        hints.ai_family = family.map { $0 == .ipv4 ? AF_INET : AF_INET6 } ?? AF_UNSPEC
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, nil, &hints, &list)
         let number = errno

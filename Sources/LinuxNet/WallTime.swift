@@ -1,0 +1,13 @@
+import Glibc
+
+/// The time of day where the user is.
+package enum WallTime {
+    /// `14:03:22`
+    package static var text: String {
+        var seconds = time(nil)
+        var parts = tm()
+        guard localtime_r(&seconds, &parts) != nil else { return "--:--:--" }
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0 < 10 ? "0\($0)" : "\($0)" }
+            .joined(separator: ":")
+    }
+}

@@ -1,0 +1,89 @@
+import LinuxNet
+
+/// Knows what a race may attempt: the destination's addresses as they are found, over the paths as they are.
+/// It lives on the event thread.
+struct RacePlanner {
+    /// Whose addresses these are: one path's, or every path's.
+    typealias Scope = InterfaceIndex?
+
+    let port: UInt16
+    let configuration: ConnectionConfiguration
+    let protocols: [TransportProtocol]
+    var snapshot: PathSnapshot
+    /// By the path that asked; under nil what holds for all.
+    var addresses: [Scope: [IPAddress]] = [:]
+    /// Translation prefixes by the path that has one; under nil that of the only network there is.
+    var translations: [Scope: NAT64Prefix] = [:]
+
+    init(
+        port: UInt16, configuration: ConnectionConfiguration, protocols: [TransportProtocol],
+        snapshot: PathSnapshot
+    ) {
+        self.port = port
+        self.configuration = configuration
+        self.protocols = protocols
+        self.snapshot = snapshot
+    }
+
+    /// The paths that the caller's rules allow.
+    var allowedPaths: [PathInterface] {
+        snapshot.interfaces.filter { configuration.policy.refusal(of: $0) == nil }
+    }
+
+    /// Every address found so far, in the order of the paths that found them.
+    var found: [IPAddress] {
+        var seen: Set<IPAddress> = []
+        let order: [Scope] = [nil] + snapshot.interfaces.map(\.index)
+        return order.flatMap { addresses[$0] ?? [] }.filter { seen.insert($0).inserted }
+    }
+
+    /// Whether a path could reach an IPv4 destination by translation, if its network translates: it has IPv6
+    /// only, and nothing but IPv4 addresses are known for it.
+    func needsTranslation(_ path: PathInterface) -> Bool {
+        let known = (addresses[path.index] ?? []) + (addresses[.none] ?? [])
+        return path.supportsIPv6 && !path.supportsIPv4 && !known.isEmpty
+            && known.allSatisfy { $0.family == .ipv4 }
+    }
+
+    /// What can be attempted now.
+    func candidates() -> CandidateList {
+        var places: [IPAddress: Set<InterfaceIndex>] = [:]
+        let everywhere = Set(addresses[.none] ?? [])
+        var all = found
+        for (scope, list) in addresses {
+            guard let scope else { continue }
+            for address in list { places[address, default: []].insert(scope) }
+        }
+        for path in snapshot.interfaces where needsTranslation(path) {
+            guard let prefix = translations[path.index] ?? translations[.none] else { continue }
+            for address in (addresses[path.index] ?? []) + (addresses[.none] ?? []) {
+                guard let translated = prefix.synthesized(address) else { continue }
+                places[translated, default: []].insert(path.index)
+                if !all.contains(translated) { all.append(translated) }
+            }
+        }
+        let kernel = RouteQuestions.shared
+        return CandidateList(
+            snapshot: snapshot, policy: configuration.policy, addresses: all, port: port,
+            protocols: protocols, isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
+            route: kernel.route)
+    }
+}
+
+/// Asks the kernel how packets would go, over one socket for all races. Only the event thread may use it.
+final class RouteQuestions: @unchecked Sendable {
+    static let shared = RouteQuestions()
+
+    private var tables: RouteTables?
+
+    func route(to address: IPAddress, through interface: InterfaceIndex?) -> RouteAnswer {
+        do throws(SystemError) {
+            if tables == nil { tables = try RouteTables() }
+            return try tables?.route(to: address, through: interface) ?? .unreachable("no answer")
+        } catch {
+            // The next question gets a new socket.
+            tables = nil
+            return .unreachable("\(error)")
+        }
+    }
+}

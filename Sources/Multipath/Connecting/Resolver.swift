@@ -1,0 +1,66 @@
+import LinuxNet
+
+/// Finds the addresses of names. The system's resolver unless a `Connector` is given another.
+///
+/// The two families are asked for separately and at the same time, so that a race can start with the one that
+/// is answered first (RFC 8305 section 3).
+public protocol Resolver: Sendable {
+    /// Whether each path asks for itself: then an address found over one is used over that one only, because
+    /// networks answer differently (RFC 9623 section 4.1).
+    var asksEachPath: Bool { get }
+
+    /// The addresses of one family, in the order of the answer; none is an answer too.
+    ///
+    /// - Parameter path: the path to ask over; nil where `asksEachPath` is false.
+    /// - Throws: `ResolutionError`. A cancelled task must be answered promptly.
+    func addresses(
+        of host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> [IPAddress]
+}
+
+/// Why a name has no address: the resolver's words.
+public struct ResolutionError: Error, Sendable, Hashable, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}
+
+/// The system's resolver: getaddrinfo, with all that nsswitch.conf puts behind it.
+public struct SystemResolver: Resolver {
+    public init() {}
+
+    public var asksEachPath: Bool { false }
+
+    public func addresses(
+        of host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> [IPAddress] {
+        do throws(RaceMachine.ResolutionFailure) {
+            return try await NameLookup.addresses(of: host, family)
+        } catch {
+            throw ResolutionError(error.reason)
+        }
+    }
+}
+
+/// Answers some names from a table, and asks another resolver for the rest: to connect to a known address
+/// while TLS still checks the name.
+public struct StaticResolver: Resolver {
+    private let table: [String: [IPAddress]]
+    private let other: any Resolver
+
+    /// - Parameter table: addresses by name; upper and lower case are the same.
+    public init(_ table: [String: [IPAddress]], otherwise other: any Resolver = SystemResolver()) {
+        self.table = Dictionary(table.map { ($0.key.lowercased(), $0.value) }) { $0 + $1 }
+        self.other = other
+    }
+
+    public var asksEachPath: Bool { other.asksEachPath }
+
+    public func addresses(
+        of host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> [IPAddress] {
+        guard let known = table[host.lowercased()] else {
+            return try await other.addresses(of: host, family: family, over: path)
+        }
+        return known.filter { $0.family == family }
+    }
+}

@@ -1,0 +1,89 @@
+import LinuxNet
+
+/// Where a monitor's snapshots come from: the kernel, unless somebody brings another source. Tests bring a
+/// scripted one (`MultipathTesting`), `mppaths replay` a recording.
+public protocol PathSource: Sendable {
+    /// Starts telling snapshots. It is called once, at the monitor's first use, and returns soon.
+    ///
+    /// - Parameter sink: takes the snapshots: a first one as soon as there is one, then the whole again after
+    ///   each change; from any thread.
+    func start(_ sink: PathSink)
+
+    /// Nobody is left who could ask. It is called once, after `start`.
+    func stop()
+}
+
+/// Where a source puts its snapshots.
+public struct PathSink: Sendable {
+    let channel: PathChannel
+    private let state = Locked((published: PathSnapshot?.none, isEnded: false))
+
+    init(_ channel: PathChannel) { self.channel = channel }
+
+    /// The paths now. Before it returns, this is what the monitor tells; consumers that skip something are told
+    /// what they missed.
+    ///
+    /// The sink counts generations and finds the changes: those that the snapshot brings are not looked at. One
+    /// with the content of the one before wakes nobody.
+    public func send(_ snapshot: PathSnapshot) {
+        state.withLock { state in
+            guard !state.isEnded else { return }
+            let before = state.published
+            var next = snapshot
+            next.changes = []
+            next.generation = before?.generation ?? 0
+            if before?.hasSameContent(as: next) != true { next.generation += 1 }
+            state.published = next
+            // Within the lock, so that two threads' snapshots arrive in the order of their generations.
+            channel.publish(next)
+        }
+    }
+
+    /// No snapshot follows: the streams end when their consumers have seen the last one.
+    public func end() {
+        state.withLock { $0.isEnded = true }
+        channel.end()
+    }
+
+    /// No snapshot follows because of this error, which `currentPath()` throws from now on.
+    public func fail(_ error: PathMonitorError) {
+        channel.failure.withLock { $0 = error }
+        end()
+    }
+}
+
+/// The kernel's paths.
+final class KernelPaths: PathSource {
+    private let configuration: PathMonitor.Configuration
+    private let watcher = Locked<PathWatcher?>(nil)
+
+    init(_ configuration: PathMonitor.Configuration) { self.configuration = configuration }
+
+    var counters: PathMonitor.Counters { watcher.withLock { $0 }?.counters ?? PathMonitor.Counters() }
+
+    func start(_ sink: PathSink) {
+        do throws(PathMonitorError) {
+            let watcher = PathWatcher(
+                overrides: try overrides(), configuration: configuration, channel: sink.channel)
+            self.watcher.withLock { $0 = watcher }
+            watcher.start { sink.fail($0) }
+        } catch {
+            sink.fail(error)
+        }
+    }
+
+    func stop() { watcher.withLock { $0 }?.stop() }
+
+    private func overrides() throws(PathMonitorError) -> InterfaceOverrides {
+        var overrides = InterfaceOverrides(configuration: configuration.overrides)
+        let name = InterfaceOverrides.environmentVariable
+        if configuration.readsEnvironment, let text = ProcessEnvironment.value(name) {
+            do throws(InterfaceOverrides.Malformed) {
+                overrides.environment = try InterfaceOverrides.parse(text)
+            } catch {
+                throw PathMonitorError(error.description)
+            }
+        }
+        return overrides
+    }
+}

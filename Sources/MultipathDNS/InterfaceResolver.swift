@@ -1,0 +1,55 @@
+import LinuxNet
+public import Multipath
+
+/// Asks each path's own name servers, over that path alone.
+///
+/// A home network, an office's VPN and a cellular network give different answers to the same name, and what
+/// one of them answers may not be reachable over another. With this resolver every path of a race asks for
+/// itself, and what it found is used over it alone (RFC 9623 section 4.1).
+///
+/// ```swift
+/// let connector = Connector(resolver: InterfaceResolver())
+/// ```
+///
+/// The servers are those that NetworkManager or systemd-networkd got with the path; where nobody knows any,
+/// `servers`. It asks over sockets bound to the interface, with c-ares: retries, truncated answers over TCP,
+/// aliases and the search list are that library's.
+public struct InterfaceResolver: Resolver {
+    private let servers: [IPAddress]
+    private let timeout: Duration
+    private let port: UInt16
+
+    /// - Parameters:
+    ///   - servers: asked where a path has no servers of its own.
+    ///   - timeout: how long one server is waited for at first; it is asked twice, the second time for longer.
+    public init(servers: [IPAddress] = [], timeout: Duration = .seconds(2)) {
+        self.init(servers: servers, timeout: timeout, port: 53)
+    }
+
+    /// - Parameter port: the servers'.
+    package init(servers: [IPAddress], timeout: Duration, port: UInt16) {
+        self.servers = servers
+        self.timeout = timeout
+        self.port = port
+    }
+
+    public var asksEachPath: Bool { true }
+
+    public func addresses(
+        of host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> [IPAddress] {
+        guard let path else { throw ResolutionError("no path to ask over") }
+        let own = path.nameServers.isEmpty ? servers : path.nameServers
+        // A server on this machine (127.0.0.53) can't be asked out of another interface than loopback.
+        let usable = own.filter { !$0.isLoopback || path.type.value == .loopback }
+        guard !usable.isEmpty else { throw ResolutionError("no name server is known for \(path.name)") }
+        let query = NameQuery(
+            host: host, family: family, servers: usable.map { IPEndpoint($0, port: port) },
+            interface: path.index, timeout: timeout)
+        guard let answer = await Self.threads.run({ query.run() }) else { throw ResolutionError("cancelled") }
+        return try answer.get()
+    }
+
+    /// A query polls its own sockets, so each has a thread while it waits.
+    private static let threads = BlockingCalls(limit: 16)
+}

@@ -1,0 +1,104 @@
+// For its lock: Synchronization's is invisible to ThreadSanitizer.
+import LinuxNet
+import Multipath
+
+/// A clock that stands still until a test moves it.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// async let played: Void = paths.play([.after(.seconds(60), .lose("wlan0"))], clock: clock)
+/// await clock.waitForSleepers()
+/// clock.advance(by: .seconds(60))
+/// ```
+public final class ManualClock: Clock {
+    public typealias Duration = Swift.Duration
+
+    /// A point on a manual clock, counted from its making.
+    public struct Instant: InstantProtocol {
+        public var offset: Duration
+
+        public init(offset: Duration = .zero) { self.offset = offset }
+
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+
+        public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private struct State {
+        var now = Instant()
+        var nextID = 0
+        var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var cancelled: Set<Int> = []
+        /// Who waits for so many sleepers.
+        var observers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Locked(State())
+
+    public init() {}
+
+    public var now: Instant { state.withLock { $0.now } }
+
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let id = state.withLock { state in
+            defer { state.nextID += 1 }
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                state.withLock { state in
+                    if state.cancelled.remove(id) != nil {
+                        continuation.resume(throwing: CancellationError())
+                    } else if deadline <= state.now {
+                        continuation.resume()
+                    } else {
+                        state.sleepers[id] = (deadline, continuation)
+                        for observer in state.observers where observer.count <= state.sleepers.count {
+                            observer.continuation.resume()
+                        }
+                        state.observers.removeAll { $0.count <= state.sleepers.count }
+                    }
+                }
+            }
+        } onCancel: {
+            state.withLock { state in
+                if let sleeper = state.sleepers.removeValue(forKey: id) {
+                    sleeper.continuation.resume(throwing: CancellationError())
+                } else {
+                    state.cancelled.insert(id)
+                }
+            }
+        }
+    }
+
+    /// Moves the clock on, and wakes who slept until then, the earliest first.
+    public func advance(by duration: Duration) {
+        state.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let due = state.sleepers.filter { $0.value.deadline <= state.now }
+            for (id, sleeper) in due.sorted(by: { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) })
+            {
+                state.sleepers[id] = nil
+                sleeper.continuation.resume()
+            }
+        }
+    }
+
+    /// Waits until so many tasks sleep on this clock, so that moving it wakes them.
+    public func waitForSleepers(_ count: Int = 1) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { state in
+                if state.sleepers.count >= count {
+                    continuation.resume()
+                } else {
+                    state.observers.append((count, continuation))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Multipath
+
+/// One step of a scripted machine's timeline.
+public struct ScriptedStep: Sendable {
+    fileprivate var delay: Duration
+    fileprivate var action: Action
+
+    /// What happens.
+    public enum Action: Sendable {
+        case add(ScriptedPath)
+        case remove(String)
+        case lose(String)
+        case restore(String)
+        case update(String, @Sendable (inout ScriptedPath) -> Void)
+        case wake
+        /// Ends the streams of updates.
+        case end
+        /// Ends them with an error.
+        case fail(PathMonitorError)
+    }
+
+    /// An action so long after the step before it.
+    public static func after(_ delay: Duration, _ action: Action) -> ScriptedStep {
+        ScriptedStep(delay: delay, action: action)
+    }
+}
+
+extension ScriptedPaths {
+    public func perform(_ action: ScriptedStep.Action) {
+        switch action {
+        case .add(let path): add(path)
+        case .remove(let name): remove(name)
+        case .lose(let name): lose(name)
+        case .restore(let name): restore(name)
+        case .update(let name, let change): update(name, change)
+        case .wake: wake()
+        case .end: end()
+        case .fail(let error): fail(error)
+        }
+    }
+
+    /// Performs the steps, each at its time on the clock. Steps are counted from the call, so that what one of
+    /// them costs delays no other.
+    ///
+    /// - Throws: `CancellationError`; the steps that are left don't happen.
+    public func play<C: Clock>(_ steps: [ScriptedStep], clock: C = ContinuousClock()) async throws
+    where C.Duration == Duration {
+        var deadline = clock.now
+        for step in steps {
+            deadline = deadline.advanced(by: step.delay)
+            try await clock.sleep(until: deadline, tolerance: nil)
+            perform(step.action)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Multipath
+import TestSupport
+import Testing
+
+@testable import MultipathDNS
+
+@Suite("A path's own name servers", .needs("dnsmasq"))
+struct InterfaceResolverTests {
+    private let loopback = PathInterface(
+        index: 1, name: "lo", type: Verdict(.loopback, .kernel), nameServers: [IPAddress("127.0.0.1")!])
+
+    @Test("answer for each family")
+    func families() async throws {
+        let server = try await NameServer([
+            "--address=/name.example/192.0.2.7", "--address=/name.example/2001:db8::7",
+        ])
+        #expect(try await ask(server, "name.example", .ipv4) == ["192.0.2.7"])
+        #expect(try await ask(server, "name.example", .ipv6) == ["2001:db8::7"])
+    }
+
+    @Test("follow aliases, and say where a name has no address of a family")
+    func aliases() async throws {
+        let server = try await NameServer([
+            "--host-record=real.example,192.0.2.8", "--cname=alias.example,real.example",
+        ])
+        #expect(try await ask(server, "alias.example", .ipv4) == ["192.0.2.8"])
+        #expect(try await ask(server, "alias.example", .ipv6) == [])
+    }
+
+    @Test("answer over TCP what is too long for a datagram")
+    func truncated() async throws {
+        let records = (1...200).map { "--host-record=many.example,198.51.100.\($0)" }
+        let server = try await NameServer(records + ["--edns-packet-max=512"])
+        #expect(try await ask(server, "many.example", .ipv4).count == 200)
+    }
+
+    @Test("say why there is no answer")
+    func failures() async throws {
+        let server = try await NameServer(["--address=/missing.example/"])
+        let missing = await #expect(throws: ResolutionError.self) {
+            _ = try await ask(server, "missing.example", .ipv4)
+        }
+        #expect(missing?.description == "Domain name not found")
+        let refused = await #expect(throws: ResolutionError.self) {
+            let resolver = InterfaceResolver(servers: [], timeout: .milliseconds(100), port: 1)
+            _ = try await resolver.addresses(of: "name.example", family: .ipv4, over: loopback)
+        }
+        #expect(refused?.description.isEmpty == false)
+        var path = loopback
+        path.nameServers = []
+        let unknown = await #expect(throws: ResolutionError.self) {
+            _ = try await InterfaceResolver().addresses(of: "name.example", family: .ipv4, over: path)
+        }
+        #expect(unknown?.description == "no name server is known for lo")
+    }
+
+    @Test("are not asked around the path: where it is gone, there is no answer")
+    func otherPath() async throws {
+        let server = try await NameServer(["--address=/name.example/192.0.2.7"])
+        var path = loopback
+        path.index = 4_000_000
+        let error = await #expect(throws: ResolutionError.self) {
+            let resolver = InterfaceResolver(servers: [], timeout: .milliseconds(100), port: server.port)
+            _ = try await resolver.addresses(of: "name.example", family: .ipv4, over: path)
+        }
+        #expect(error?.description == "Could not contact DNS servers")
+    }
+
+    private func ask(
+        _ server: NameServer, _ name: String, _ family: IPAddress.Family
+    ) async throws -> [String] {
+        let resolver = InterfaceResolver(servers: [], timeout: .seconds(2), port: server.port)
+        return try await resolver.addresses(of: name, family: family, over: loopback).map(\.description)
+    }
+}
+
+/// A real name server on loopback, with nothing above it.
+private final class NameServer {
+    let port: UInt16
+    private let process: Running
+
+    init(_ records: [String]) async throws {
+        let port = UInt16.random(in: 20_000..<30_000)
+        self.port = port
+        process = try Running(
+            [
+                "dnsmasq", "--keep-in-foreground", "--port=\(port)", "--listen-address=127.0.0.1",
+                "--bind-interfaces", "--no-resolv", "--no-hosts", "--pid-file=", "--conf-file=/dev/null",
+                "--user=\(NSUserName())", "--local=/example/", "--log-facility=-",
+            ] + records)
+        let probe = InterfaceResolver(servers: [], timeout: .milliseconds(200), port: port)
+        let path = PathInterface(
+            index: 1, name: "lo", type: Verdict(.loopback, .kernel), nameServers: [IPAddress("127.0.0.1")!])
+        try await Program.wait("dnsmasq to answer") {
+            do throws(ResolutionError) {
+                _ = try await probe.addresses(of: "probe.example", family: .ipv4, over: path)
+                return true
+            } catch {
+                return error.description == "Domain name not found"
+            }
+        }
+    }
+}

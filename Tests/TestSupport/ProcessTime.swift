@@ -1,0 +1,10 @@
+import Foundation
+
+/// The CPU time this process has used.
+public enum ProcessTime {
+    public static var now: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
