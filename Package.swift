@@ -87,6 +87,15 @@ let package = Package(
             name: "mplab", dependencies: ["NetworkLab", "LinuxNet", "CommandSupport"],
             swiftSettings: strict),
 
+        // Not a product: an example of the public interface, built and tested with the rest.
+        .executableTarget(
+            name: "resume-download",
+            dependencies: [
+                "MultipathNIO", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Examples/resume-download", swiftSettings: strict),
+
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
@@ -117,7 +126,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",
-            dependencies: ["NetworkLab", "LinuxNet", "PathCore", "mplab", "mpconnect", "mppaths"],
+            dependencies: [
+                "NetworkLab", "LinuxNet", "PathCore", "mplab", "mpconnect", "mppaths", "resume-download",
+            ],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -12,8 +12,8 @@ import NIOPosix
 /// Each method that sets something returns a changed copy. TCP_NODELAY is on unless an option turns it off.
 public struct MultipathBootstrap: Sendable {
     private let group: any EventLoopGroup
-    private let connector: Connector
-    private var configuration = ConnectionConfiguration()
+    let connector: Connector
+    private(set) var configuration = ConnectionConfiguration()
     private var customize: [@Sendable (ClientBootstrap) -> ClientBootstrap] = []
 
     /// - Parameters:
@@ -83,14 +83,24 @@ public struct MultipathBootstrap: Sendable {
         guard let port = UInt16(exactly: port), port != 0 else {
             throw ConnectionError(invalidPort: port, host: host)
         }
-        let socket = try await connector.connect(to: host, port: port, configuration)
+        return try await connect(host: host, port: port, configuration, initializer: initializer)
+    }
+
+    /// - Parameter attempt: what this one attempt may do, where that is less than what the connection may.
+    func connect<Output: Sendable>(
+        host: String, port: UInt16, _ attempt: ConnectionConfiguration,
+        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> (connection: MultipathConnection, output: Output) {
+        let socket = try await connector.connect(to: host, port: port, attempt)
         let report = socket.report
         let meter = socket.transferMeter
+        let watch = try socket.watch(policy: configuration.policy)
         let descriptor = socket.takeDescriptor()
         let bootstrap = customize.reduce(ClientBootstrap(group: group)) { $1($0) }
         return try await bootstrap.withConnectedSocket(descriptor) { channel in
             channel.eventLoop.makeCompletedFuture {
-                try MultipathConnection(channel: channel, meter: meter, establishment: report)
+                try MultipathConnection(
+                    channel: channel, meter: meter, establishment: report, watch: watch)
             }.flatMap { connection in
                 initializer(channel).map { (connection, $0) }
             }

@@ -18,12 +18,18 @@ public final class MultipathConnection: Sendable {
     public let events: AsyncStream<ConnectionEvent>
 
     private let meter: ConnectionMeter
+    /// Nil for a connection that a listener accepted: it has no choice of paths.
+    let watch: ConnectionWatch?
 
     /// On the channel's event loop, before its first byte is read.
-    init(channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?) throws {
-        try channel.pipeline.syncOperations.addHandler(TransferCounter(meter), position: .first)
+    init(
+        channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?,
+        watch: ConnectionWatch? = nil
+    ) throws {
+        try channel.pipeline.syncOperations.addHandler(TransferCounter(meter, watch), position: .first)
         self.channel = channel
         self.meter = meter
+        self.watch = watch
         self.establishment = establishment
         let (events, continuation) = AsyncStream.makeStream(of: ConnectionEvent.self)
         self.events = events
@@ -31,8 +37,15 @@ public final class MultipathConnection: Sendable {
             continuation.yield(.established(establishment))
             if let reason = establishment.transport.fallbackReason { continuation.yield(.fellBack(reason)) }
         }
+        watch?.observe { event in
+            switch event {
+            case .viability(let isViable, let trouble): continuation.yield(.viability(isViable, trouble))
+            case .betterPath(let name): continuation.yield(.betterPath(name))
+            }
+        }
         channel.closeFuture.whenComplete { _ in
-            // The meter's own descriptor keeps the socket open until here: the peer sees the end only now.
+            // Their own descriptors keep the socket open until here: the peer sees the end only now.
+            watch?.stop()
             meter.finish()
             continuation.yield(.closed(meter.report()))
             continuation.finish()
@@ -58,6 +71,15 @@ public final class MultipathConnection: Sendable {
             .connect(host: host, port: port, initializer: initializer).connection
     }
 
+    /// Whether bytes are awaited: an answer, the rest of a download. While it is set, silence makes this
+    /// connection ask whether the peer is still there, by a handshake over the same path that is closed at once:
+    /// after about 100 ms at first, then ever less often. Without it a path that is lost in silence is noticed
+    /// only when something is sent.
+    public var awaitsBytes: Bool {
+        get { watch?.awaitsBytes ?? false }
+        set { watch?.awaitsBytes = newValue }
+    }
+
     /// Who is at the other end.
     public var remote: IPEndpoint? { establishment?.remote ?? meter.remote }
 
@@ -73,6 +95,10 @@ public enum ConnectionEvent: Sendable, Hashable {
     case established(EstablishmentReport)
     /// The connection is plain TCP, and why.
     case fellBack(FallbackReason)
+    /// The connection's path does not carry it any more, and why, or does again. For MPTCP: no path is left.
+    case viability(Bool, PathTrouble?)
+    /// A plain TCP connection made now would take another path: its interface; nil when that is over.
+    case betterPath(String?)
     /// The channel has closed. No event follows.
     case closed(TransferReport)
 }

@@ -7,6 +7,7 @@ final class TransferCounter: ChannelDuplexHandler {
     typealias OutboundIn = IOData
 
     private let meter: ConnectionMeter
+    private let watch: ConnectionWatch?
     private var sent = 0
     private var received = 0
     private var nextSample = NIODeadline.now()
@@ -14,7 +15,10 @@ final class TransferCounter: ChannelDuplexHandler {
     /// A sample costs about 2 µs; at this interval nobody can measure it.
     private static let sampleInterval = TimeAmount.milliseconds(100)
 
-    init(_ meter: ConnectionMeter) { self.meter = meter }
+    init(_ meter: ConnectionMeter, _ watch: ConnectionWatch? = nil) {
+        self.meter = meter
+        self.watch = watch
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         received += unwrapInboundIn(data).readableBytes
@@ -32,7 +36,9 @@ final class TransferCounter: ChannelDuplexHandler {
     }
 
     func flush(context: ChannelHandlerContext) {
+        let hasSent = sent > 0
         context.flush()
+        if hasSent { watch?.dataWasSent() }
         settle()
     }
 

@@ -182,12 +182,32 @@ struct Session: Sendable {
         let end = await withTaskGroup(of: Relay.End?.self) { group in
             group.addTask { await Relay(stream: stream).run() }
             group.addTask { await TerminationSignal.first().map { .signal($0) } }
+            group.addTask {
+                for await event in connection.events { tell(event) }
+                return nil
+            }
             var first: Relay.End?
             while first == nil, let end = await group.next() { first = end }
             group.cancelAll()
             return first ?? .done
         }
         conclude(destination, connection, end)
+    }
+
+    /// What becomes of the connection's path. A plain TCP connection can't leave it; who started this may.
+    private func tell(_ event: ConnectionEvent) {
+        switch event {
+        case .viability(let isViable, let trouble):
+            console.event(
+                "viability", ["viable": "\(isViable)", "reason": trouble?.rawValue ?? ""],
+                text: trouble.map { "the path does not carry the connection: \($0.words)" }
+                    ?? "the path carries the connection again")
+        case .betterPath(let name):
+            console.event(
+                "better_path", ["interface": name ?? ""],
+                text: name.map { "\($0) would be a better path" } ?? "no other path would be better any more")
+        case .established, .fellBack, .closed: break
+        }
     }
 
     private func conclude(

@@ -90,6 +90,8 @@ struct MultipathNIOTests {
             switch event {
             case .established(let report): "established \(report.transport)"
             case .fellBack(let reason): "fell back \(reason)"
+            case .viability(let isViable, let trouble): "viable \(isViable) \(trouble?.rawValue ?? "")"
+            case .betterPath(let name): "better path \(name ?? "none")"
             case .closed(let report): "closed \(report.paths.map(\.interface))"
             }
         }

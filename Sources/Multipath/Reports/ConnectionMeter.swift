@@ -17,7 +17,7 @@ public final class ConnectionMeter: Sendable {
 
     private let state: Locked<State>
     private let started: MonotonicTime
-    private let monitor: PathMonitor
+    let pathMonitor: PathMonitor
     /// The interface the first subflow is bound to.
     private let firstInterface: String?
 
@@ -28,7 +28,7 @@ public final class ConnectionMeter: Sendable {
         remote = SocketOption.remoteEndpoint(of: descriptor)
         state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
         firstInterface = interface
-        self.monitor = monitor
+        pathMonitor = monitor
         sample()
     }
 
@@ -68,7 +68,7 @@ public final class ConnectionMeter: Sendable {
         state.ledger.record(sample.subflows) { subflow, isFirst in
             if isFirst, let firstInterface { return firstInterface }
             guard let local = subflow.local?.address else { return "unknown" }
-            return monitor.latestPath?.interface(with: local)?.name ?? "\(local)"
+            return pathMonitor.latestPath?.interface(with: local)?.name ?? "\(local)"
         }
     }
 }

@@ -1,0 +1,161 @@
+import LinuxNet
+
+/// A connection for one call of a client's work, and why it was called.
+public struct ReconnectionLease<Connection: Sendable>: Sendable {
+    public let connection: Connection
+    public let cause: ReconnectionCause
+
+    let moved: OneShot
+    let progressed: @Sendable () -> Void
+
+    /// Whether the next connection is there: the work does well to return `.again` at the next good moment. A
+    /// connection that still works is left alone for the grace period (2 s unless set); then, and at once where
+    /// it does not work, the work is cancelled.
+    public var isMoved: Bool { moved.isFired }
+
+    /// Waits until the next connection is there, or the task is cancelled.
+    public func waitUntilMoved() async { await moved.wait() }
+
+    /// Says that the work got somewhere: bytes of a download, an answer. It is what ends a row of failures.
+    public func madeProgress() { progressed() }
+}
+
+/// How one call of a client's work ended.
+public enum ReconnectionStep<Value: Sendable>: Sendable {
+    case finished(Value)
+    /// Call again with another connection: the next one if it is there, or a new one.
+    case again
+    /// The connection broke: wait a little, then as `again`.
+    case failed(any Error)
+}
+
+/// There is no connection any more, and the budget for getting one is spent.
+public struct ReconnectionError: Error, CustomStringConvertible {
+    /// What failed last, in its own words.
+    public var reason: String
+    /// What the last attempt to connect threw: mostly a `ConnectionError`, which lists all that was tried.
+    public var underlying: (any Error)?
+
+    public var description: String { "gave up reconnecting: \(reason)" }
+}
+
+/// How a client wants to be reconnected.
+public struct ReconnectionOptions: Sendable {
+    public var budget = ReconnectionBudget()
+    public var backoff = BackoffMachine.Configuration()
+    /// How long the work may go on with a connection that works, once one over a better path is there.
+    public var grace: Duration = .seconds(2)
+    /// Which errors of the work mean that its connection broke. Every other one ends it all, and is thrown.
+    public var isBreak: @Sendable (any Error) -> Bool = { _ in false }
+
+    public init() {}
+
+    package var machine: ReconnectionMachine.Configuration {
+        var configuration = ReconnectionMachine.Configuration()
+        configuration.budget = budget
+        configuration.backoff = backoff
+        configuration.grace = grace
+        return configuration
+    }
+}
+
+/// A connection of `Connector.withReconnection`. The descriptor stays this object's, which closes it when the
+/// work has returned.
+public final class LeasedSocket: Sendable {
+    public let report: EstablishmentReport
+    /// Counts the connection's bytes by path.
+    public let meter: ConnectionMeter
+    /// Tell it `dataWasSent` after writing; set `awaitsBytes` while bytes are awaited.
+    public let watch: ConnectionWatch
+    /// Connected and non-blocking. Not to be closed, nor to be kept. When the connection is left both directions
+    /// are shut down, so that whoever waits wakes up: an end that is read while the lease is moved is no end.
+    public var descriptor: CInt { number }
+
+    private let socket: Locked<StreamSocket?>
+    private let number: CInt
+
+    init(_ connected: consuming ConnectedSocket, policy: PathPolicy) throws {
+        watch = try connected.watch(policy: policy)
+        report = connected.report
+        meter = connected.transferMeter
+        let socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        number = socket.descriptor.number
+        self.socket = Locked(consume socket)
+    }
+
+    /// Ends both directions, so that whoever waits on the descriptor wakes up.
+    func interrupt() { socket.withLock { $0?.shutDown() } }
+
+    func close() {
+        watch.stop()
+        meter.finish()
+        socket.withLock { $0 = nil }
+    }
+
+    deinit { close() }
+}
+
+extension Connector {
+    /// Does a client's work on one connection after another, until it is done: each next one is opened before
+    /// the one before is given up, as soon as that one's path fails or a better path is there.
+    ///
+    /// ```swift
+    /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { lease, offset in
+    ///     try ask(lease.connection.descriptor, from: offset)
+    ///     lease.connection.watch.dataWasSent()
+    ///     lease.connection.watch.awaitsBytes = true
+    ///     while let bytes = try await receive(lease.connection.descriptor) {
+    ///         offset += bytes.count
+    ///         lease.madeProgress()
+    ///     }
+    ///     return .finished(offset)
+    /// }
+    /// ```
+    ///
+    /// MPTCP connections change paths by themselves; they are replaced when they break, or no path is left.
+    ///
+    /// - Parameters:
+    ///   - progress: what the work knows of how far it got; handed from each call to the next.
+    ///   - body: the work. One call at a time; it is cancelled when its connection must be left.
+    /// - Returns: what the work finished with.
+    /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.
+    public func withReconnection<Progress: Sendable, Value: Sendable>(
+        to host: String, port: UInt16, progress: Progress,
+        options: ReconnectionOptions = ReconnectionOptions(),
+        configure: (inout ConnectionConfiguration) -> Void = { _ in },
+        body:
+            @escaping @Sendable (ReconnectionLease<LeasedSocket>, inout Progress) async throws
+            -> ReconnectionStep<Value>
+    ) async throws -> Value {
+        var configuration = ConnectionConfiguration()
+        configure(&configuration)
+        let base = configuration
+        let runner = ReconnectionRunner<LeasedSocket, Progress, Value>(
+            options: options, monitor: monitor, body: body
+        ) { route in
+            let configuration = base.over(route)
+            let socket = try await connect(to: host, port: port, configuration)
+            // The watch judges by what the caller allows, not by what this one attempt was allowed.
+            let leased = try LeasedSocket(socket, policy: base.policy)
+            return DialedConnection(
+                connection: leased, interface: leased.report.interface, observe: { leased.watch.observe($0) },
+                interrupt: { leased.interrupt() }, close: { leased.close() })
+        }
+        return try await runner.run(progress)
+    }
+}
+
+extension ConnectionConfiguration {
+    /// The same for one attempt of a reconnection.
+    package func over(_ route: ReconnectionMachine.Route) -> ConnectionConfiguration {
+        var copy = self
+        switch route {
+        case .any: break
+        case .avoiding(let name): copy.policy.prohibitedInterfaces.insert(name)
+        case .over(let name):
+            // A path that is required already is the only one there is.
+            if copy.policy.requiredInterface == nil { copy.policy.requiredInterface = name }
+        }
+        return copy
+    }
+}

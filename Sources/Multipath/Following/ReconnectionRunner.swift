@@ -1,0 +1,291 @@
+import LinuxNet
+
+/// A connection that an attempt brought, as far as the runner needs to know it.
+package struct DialedConnection<Connection: Sendable>: Sendable {
+    package var connection: Connection
+    package var interface: String
+    /// Calls a closure with what `ConnectionWatch` tells.
+    package var observe: @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void
+    /// Wakes whoever waits on the connection; it is closed soon after.
+    package var interrupt: @Sendable () -> Void
+    package var close: @Sendable () async -> Void
+
+    package init(
+        connection: Connection, interface: String,
+        observe: @escaping @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void,
+        interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
+    ) {
+        self.connection = connection
+        self.interface = interface
+        self.observe = observe
+        self.interrupt = interrupt
+        self.close = close
+    }
+}
+
+/// Performs a `ReconnectionMachine`'s actions. Everything runs in one task group: attempts, the user's work and
+/// the wait for messages are its children, and none outlives `run`.
+package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Value: Sendable>: Sendable {
+    package typealias Dialed = DialedConnection<Connection>
+    package typealias Body =
+        @Sendable (ReconnectionLease<Connection>, inout Progress) async throws -> ReconnectionStep<Value>
+    package typealias Dial = @Sendable (ReconnectionMachine.Route) async throws -> Dialed
+
+    fileprivate enum Message: Sendable {
+        case watch(ReconnectionMachine.AttemptID, ConnectionWatch.Event)
+        case progress(ReconnectionMachine.AttemptID)
+        case pathAppeared
+        case time
+    }
+
+    /// What a child task ends with.
+    fileprivate enum Input: Sendable {
+        case dialed(ReconnectionMachine.AttemptID, Result<Dialed, any Error>)
+        case user(Progress, Result<ReconnectionStep<Value>, any Error>)
+        case messages([Message])
+    }
+
+    fileprivate let options: ReconnectionOptions
+    fileprivate let monitor: PathMonitor
+    fileprivate let body: Body
+    fileprivate let dial: Dial
+
+    package init(
+        options: ReconnectionOptions, monitor: PathMonitor, body: @escaping Body, dial: @escaping Dial
+    ) {
+        self.options = options
+        self.monitor = monitor
+        self.body = body
+        self.dial = dial
+    }
+
+    package func run(_ progress: Progress) async throws -> Value {
+        let mailbox = Mailbox<Message>()
+        let alarm = Alarm { mailbox.post(.time) }
+        let latest = Locked(monitor.latestPath)
+        let observation = monitor.channel.observe { snapshot in
+            let appeared = latest.withLock { latest in
+                defer { latest = snapshot }
+                return snapshot.interfaces.contains { latest?.path($0.index) == nil }
+            }
+            if appeared { mailbox.post(.pathAppeared) }
+        }
+        defer {
+            monitor.channel.endObservation(observation)
+            alarm.set(nil)
+        }
+        let result = await withTaskGroup(of: Input.self) { group in
+            var loop = Loop(runner: self, mailbox: mailbox, alarm: alarm, progress: progress)
+            return await loop.run(&group)
+        }
+        return try result.get()
+    }
+
+    /// The state between two inputs.
+    private struct Loop {
+        let runner: ReconnectionRunner
+        let mailbox: Mailbox<Message>
+        let alarm: Alarm
+        var progress: Progress
+        var machine: ReconnectionMachine
+        var dialing: [ReconnectionMachine.AttemptID: OneShot] = [:]
+        var dialed: [ReconnectionMachine.AttemptID: Dialed] = [:]
+        var current: Current?
+        var lastError: (any Error)?
+        var result: Result<Value, any Error>?
+
+        struct Current {
+            var id: ReconnectionMachine.AttemptID
+            var dialed: Dialed
+            let moved = OneShot()
+            let stop = OneShot()
+            let progressed = OneShot()
+        }
+
+        init(
+            runner: ReconnectionRunner, mailbox: Mailbox<Message>, alarm: Alarm, progress: Progress
+        ) {
+            self.runner = runner
+            self.mailbox = mailbox
+            self.alarm = alarm
+            self.progress = progress
+            machine = ReconnectionMachine(configuration: runner.options.machine)
+        }
+
+        mutating func run(_ group: inout TaskGroup<Input>) async -> Result<Value, any Error> {
+            await perform(machine.begin(at: .now), &group)
+            awaitMessages(&group)
+            while result == nil, !Task.isCancelled, let input = await group.next() {
+                await take(input, &group)
+            }
+            await end(&group)
+            return result ?? .failure(CancellationError())
+        }
+
+        /// Cancels what still runs, waits for it, and closes every connection.
+        private mutating func end(_ group: inout TaskGroup<Input>) async {
+            group.cancelAll()
+            current?.dialed.interrupt()
+            for await input in group {
+                switch input {
+                case .dialed(_, .success(let late)): await late.close()
+                // The work was done before it noticed that it should stop.
+                case .user(_, .success(.finished(let value))): result = result ?? .success(value)
+                case .dialed(_, .failure), .user, .messages: break
+                }
+            }
+            for dialed in dialed.values { await dialed.close() }
+            await current?.dialed.close()
+        }
+
+        private func awaitMessages(_ group: inout TaskGroup<Input>) {
+            group.addTask { [mailbox] in .messages(await mailbox.next()) }
+        }
+
+        // MARK: Inputs
+
+        private mutating func take(_ input: Input, _ group: inout TaskGroup<Input>) async {
+            switch input {
+            case .dialed(let id, let outcome): await take(id, outcome, &group)
+            case .user(let progress, let outcome):
+                self.progress = progress
+                await take(outcome, &group)
+            case .messages(let messages):
+                for message in messages { await take(message, &group) }
+                awaitMessages(&group)
+            }
+        }
+
+        private mutating func take(
+            _ id: ReconnectionMachine.AttemptID, _ outcome: Result<Dialed, any Error>,
+            _ group: inout TaskGroup<Input>
+        ) async {
+            let isWanted = dialing.removeValue(forKey: id)?.isFired == false
+            switch outcome {
+            case .success(let connection) where !isWanted: await connection.close()
+            case .failure where !isWanted: break
+            case .success(let connection):
+                dialed[id] = connection
+                await perform(machine.connected(id, over: connection.interface, at: .now), &group)
+            case .failure(let error):
+                lastError = error
+                await perform(
+                    machine.connectFailed(id, reason: "\(error)", random: .random(in: 0..<1), at: .now),
+                    &group)
+            }
+        }
+
+        private mutating func take(
+            _ outcome: Result<ReconnectionStep<Value>, any Error>, _ group: inout TaskGroup<Input>
+        ) async {
+            // Its message may still be under way.
+            if current?.progressed.isFired == true { machine.progressed() }
+            let isStopped = current?.stop.isFired == true
+            await current?.dialed.close()
+            current = nil
+            let end: ReconnectionMachine.UserEnd
+            switch outcome {
+            case .success(.finished(let value)):
+                result = .success(value)
+                return await perform(machine.userFinished(), &group)
+            case .success(.again): end = .again
+            case .success(.failed(let error)): end = .failed("\(error)")
+            // Who is cancelled, or finds the connection closed, may throw.
+            case .failure where isStopped: end = .again
+            case .failure(let error) where machine.isInTrouble || runner.options.isBreak(error):
+                end = .failed("\(error)")
+            case .failure(let error):
+                result = .failure(error)
+                return await perform(machine.userFinished(), &group)
+            }
+            if case .success(.failed(let error)) = outcome { lastError = error }
+            if case .failure(let error) = outcome { lastError = error }
+            await perform(machine.userEnded(end, random: .random(in: 0..<1), at: .now), &group)
+        }
+
+        private mutating func take(_ message: Message, _ group: inout TaskGroup<Input>) async {
+            switch message {
+            case .watch(let id, let event):
+                guard id == current?.id else { return }
+                switch event {
+                case .viability(let isViable, let trouble):
+                    await perform(machine.viability(isViable ? nil : trouble, at: .now), &group)
+                case .betterPath(let name): await perform(machine.betterPath(name, at: .now), &group)
+                }
+            case .progress(let id): if id == current?.id { machine.progressed() }
+            case .pathAppeared: await perform(machine.pathAppeared(at: .now), &group)
+            case .time: await perform(machine.timeReached(.now), &group)
+            }
+        }
+
+        // MARK: Actions
+
+        private mutating func perform(
+            _ actions: [ReconnectionMachine.Action], _ group: inout TaskGroup<Input>
+        ) async {
+            for action in actions {
+                switch action {
+                case .connect(let id, let route): connect(id, route, &group)
+                case .abandon(let id):
+                    dialing[id]?.fire()
+                    await dialed.removeValue(forKey: id)?.close()
+                case .askUserToLeave: current?.moved.fire()
+                case .stopUser:
+                    current?.moved.fire()
+                    current?.stop.fire()
+                    current?.dialed.interrupt()
+                case .use(let id, let cause): await use(id, cause, &group)
+                case .finish: break
+                case .fail(let reason):
+                    result = .failure(ReconnectionError(reason: reason, underlying: lastError))
+                }
+            }
+            alarm.set(machine.nextDeadline)
+        }
+
+        private mutating func connect(
+            _ id: ReconnectionMachine.AttemptID, _ route: ReconnectionMachine.Route,
+            _ group: inout TaskGroup<Input>
+        ) {
+            let stop = OneShot()
+            dialing[id] = stop
+            let dial = runner.dial
+            group.addTask {
+                .dialed(
+                    id,
+                    await stoppable(by: stop) {
+                        do { return .success(try await dial(route)) } catch { return .failure(error) }
+                    })
+            }
+        }
+
+        private mutating func use(
+            _ id: ReconnectionMachine.AttemptID, _ cause: ReconnectionCause, _ group: inout TaskGroup<Input>
+        ) async {
+            guard let next = dialed.removeValue(forKey: id) else { return }
+            await current?.dialed.close()
+            let current = Current(id: id, dialed: next)
+            self.current = current
+            let (mailbox, body, progress) = (mailbox, runner.body, progress)
+            next.observe { mailbox.post(.watch(id, $0)) }
+            let lease = ReconnectionLease(
+                connection: next.connection, cause: cause, moved: current.moved,
+                progressed: {
+                    // The first report of a connection is all that counts, and work reports often.
+                    guard !current.progressed.isFired else { return }
+                    current.progressed.fire()
+                    mailbox.post(.progress(id))
+                })
+            group.addTask {
+                await stoppable(by: current.stop) {
+                    var progress = progress
+                    let outcome: Result<ReconnectionStep<Value>, any Error>
+                    do { outcome = .success(try await body(lease, &progress)) } catch {
+                        outcome = .failure(error)
+                    }
+                    return .user(progress, outcome)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+import LinuxNet
+import Synchronization
+
+/// Runs a `ViabilityMachine` on the event thread: snapshots, timers, samples and probes.
+actor WatchRunner {
+    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+
+    private struct Wishes {
+        var awaitsBytes = false
+        var isStopped = false
+    }
+
+    /// The second descriptor. `stop` closes it from any thread; a sample holds the lock while it asks.
+    private nonisolated let descriptor: Locked<Descriptor?>
+    private nonisolated let wishes = Locked(Wishes())
+    /// Whether the machine knows that data was sent, so that a write need not tell it again.
+    private nonisolated let isAware = Atomic(false)
+    private nonisolated let monitor: PathMonitor
+    private nonisolated let remote: IPEndpoint?
+    private nonisolated let local: IPEndpoint?
+    private nonisolated let isMPTCP: Bool
+    private let interface: String?
+    private let families: Set<IPAddress.Family>
+    private let policy: PathPolicy
+
+    private var machine: ViabilityMachine?
+    private var index: InterfaceIndex = 0
+    private var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
+    private var observation: UInt64?
+    private var timer: EventThread.Token?
+    private var probes: [Int: Probe] = [:]
+    private var nextProbe = 0
+    private var isStopped = false
+
+    /// A handshake that is under way only to see whether it is answered.
+    private final class Probe {
+        let socket: StreamSocket
+        var token: EventThread.Token?
+
+        init(_ socket: consuming StreamSocket) { self.socket = socket }
+    }
+
+    /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
+    private static let mostProbes = 3
+
+    init(
+        _ descriptor: CInt, isMPTCP: Bool, interface: String?, families: Set<IPAddress.Family>,
+        policy: PathPolicy, monitor: PathMonitor
+    ) throws(SystemError) {
+        self.descriptor = Locked(try Descriptor(duplicating: descriptor))
+        remote = SocketOption.remoteEndpoint(of: descriptor)
+        local = SocketOption.localEndpoint(of: descriptor)
+        self.isMPTCP = isMPTCP
+        self.interface = interface
+        self.families = families
+        self.policy = policy
+        self.monitor = monitor
+    }
+
+    // MARK: From any thread
+
+    nonisolated func start() {
+        EventThread.shared.submit { self.assumeIsolated { $0.begin() } }
+    }
+
+    nonisolated func observe(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
+        EventThread.shared.submit { self.assumeIsolated { $0.add(body) } }
+    }
+
+    nonisolated func dataWasSent() {
+        guard !isMPTCP, !isAware.exchange(true, ordering: .relaxed) else { return }
+        EventThread.shared.submit {
+            self.assumeIsolated { runner in
+                runner.machine?.dataWasSent(at: .now)
+                runner.settle()
+            }
+        }
+    }
+
+    nonisolated var awaitsBytes: Bool {
+        get { wishes.withLock { $0.awaitsBytes } }
+        set {
+            let isNew = wishes.withLock { wishes in
+                defer { wishes.awaitsBytes = newValue }
+                return wishes.awaitsBytes != newValue
+            }
+            guard isNew else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.takeWish() } }
+        }
+    }
+
+    nonisolated func stop() {
+        descriptor.withLock { $0 = nil }
+        let isFirst = wishes.withLock { wishes in
+            defer { wishes.isStopped = true }
+            return !wishes.isStopped
+        }
+        guard isFirst else { return }
+        EventThread.shared.submit { self.assumeIsolated { $0.end() } }
+    }
+
+    // MARK: On the event thread
+
+    private func begin() {
+        guard !isStopped else { return }
+        monitor.lifetime.start()
+        observation = monitor.channel.observe { [weak self] snapshot in
+            // A source of somebody's own tells from its own thread.
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.take(snapshot) } }
+        }
+        if let snapshot = monitor.latestPath { take(snapshot) }
+    }
+
+    private func end() {
+        isStopped = true
+        if let observation { monitor.channel.endObservation(observation) }
+        if let timer { EventThread.shared.cancelTimer(timer) }
+        (observation, timer) = (nil, nil)
+        for id in probes.keys { drop(id) }
+        observers = []
+        machine = nil
+    }
+
+    private func add(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
+        guard !isStopped else { return }
+        observers.append(body)
+        if let trouble = machine?.trouble { body(.viability(false, trouble)) }
+        if let better = machine?.betterPath { body(.betterPath(better)) }
+    }
+
+    private func take(_ snapshot: PathSnapshot) {
+        guard !isStopped, let remote else { return }
+        if machine == nil {
+            let own =
+                interface.map { snapshot.interface(named: $0) }
+                ?? local.flatMap { snapshot.interface(with: $0.address) }
+            guard let own else { return }
+            index = own.index
+            var configuration = ViabilityMachine.Configuration()
+            configuration.policy = policy
+            machine = ViabilityMachine(
+                FollowedConnection(
+                    interface: own.index, local: local?.address, remote: remote.address, families: families,
+                    isTCP: !isMPTCP), configuration: configuration)
+        }
+        perform(machine?.snapshot(snapshot, at: .now))
+        takeWish()
+    }
+
+    private func takeWish() {
+        perform(machine?.awaitBytes(awaitsBytes, at: .now))
+    }
+
+    private func timeReached() {
+        timer = nil
+        guard !isStopped, machine != nil else { return }
+        let now = MonotonicTime.now
+        if machine?.needsSample(at: now) == true {
+            // First: what is sent after the sample is to be told again.
+            isAware.store(false, ordering: .relaxed)
+            let sample: DeliverySample? = descriptor.withLock { descriptor in
+                guard let number = descriptor?.number else { return nil }
+                return DeliverySample.read(number)
+            }
+            // No descriptor, no more samples: `end` is under way.
+            guard let sample else { return }
+            perform(machine?.sample(sample, at: now))
+        }
+        perform(machine?.timeReached(now))
+    }
+
+    private func perform(_ actions: [ViabilityMachine.Action]?) {
+        for action in actions ?? [] {
+            switch action {
+            case .viability(let isViable, let trouble): tell(.viability(isViable, trouble))
+            case .betterPath(let name): tell(.betterPath(name))
+            case .probe: probe()
+            }
+        }
+        settle()
+    }
+
+    private func tell(_ event: ConnectionWatch.Event) {
+        for observer in observers { observer(event) }
+    }
+
+    private func settle() {
+        if let timer { EventThread.shared.cancelTimer(timer) }
+        timer = machine?.nextDeadline.map { deadline in
+            EventThread.shared.schedule(at: deadline) { [weak self] in
+                self?.assumeIsolated { $0.timeReached() }
+            }
+        }
+    }
+
+    // MARK: Probes
+
+    private func probe() {
+        guard let remote else { return }
+        if probes.count >= Self.mostProbes, let oldest = probes.keys.min() { drop(oldest) }
+        let id = nextProbe
+        nextProbe += 1
+        do throws(SystemError) {
+            let socket = try StreamSocket(remote.address.family, .tcp)
+            try socket.bind(toInterface: index)
+            let isConnected = try socket.connect(to: remote)
+            let number = socket.descriptor.number
+            probes[id] = Probe(socket)
+            // Not from inside the machine's own list of actions.
+            guard !isConnected else {
+                return EventThread.shared.submit { self.assumeIsolated { $0.answered(id) } }
+            }
+            probes[id]?.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
+                self?.assumeIsolated { $0.answered(id) }
+            }
+        } catch {
+            // It did not leave this machine; that is no answer.
+            drop(id)
+        }
+    }
+
+    private func answered(_ id: Int) {
+        guard let probe = probes[id] else { return }
+        let error = probe.socket.takeError()
+        drop(id)
+        // A refusal comes from the peer's host; anything else from nearer by, or from a timer.
+        guard error?.isRefusal ?? true else { return }
+        perform(machine?.probeAnswered(at: .now))
+    }
+
+    private func drop(_ id: Int) {
+        guard let probe = probes.removeValue(forKey: id) else { return }
+        if let token = probe.token { EventThread.shared.remove(token) }
+    }
+}

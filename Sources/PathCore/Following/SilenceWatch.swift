@@ -1,0 +1,115 @@
+// Whether a peer that says nothing can still be reached.
+//
+// A receiver that gets nothing can't tell a dead path from a peer with nothing to say by watching, so it
+// asks: a handshake with the same address and port over the same path, closed as soon as it is complete. Any
+// answer is one, a refusal too. It asks only while its user awaits bytes, because only then is silence strange
+// at all, and ever less often while the answer is that all is well.
+//
+// Two questions are put before the verdict, half an answer's time apart: one lost packet is no proof. As with
+// what is sent, each false alarm doubles the time the next verdict takes.
+
+/// Decides when to ask whether a silent path is alive, and what no answer means.
+struct SilenceWatch: Sendable {
+    private(set) var isDead = false
+    /// When the next sample is worth taking; nil while nothing is awaited.
+    private(set) var nextSample: MonotonicTime?
+
+    private var isAwaiting = false
+    private var received: UInt64?
+    /// Samples in a row that found new bytes.
+    private var run = 0
+    /// Since when nothing was heard, neither bytes nor an answer.
+    private var silentSince = MonotonicTime.zero
+    private var asked: (count: Int, since: MonotonicTime, latest: MonotonicTime)?
+    /// Answers since the last byte.
+    private var answers = 0
+    private var falseAlarms = 0
+
+    private static let longest = Duration.seconds(30)
+
+    /// The user awaits bytes from now on, or does no more.
+    mutating func await(_ awaits: Bool, at now: MonotonicTime) {
+        guard awaits != isAwaiting else { return }
+        isAwaiting = awaits
+        (asked, answers, run, silentSince) = (nil, 0, 0, now)
+        nextSample = awaits ? now : nil
+        if !awaits { isDead = false }
+    }
+
+    /// The peer's host answered a question.
+    mutating func answered(at now: MonotonicTime) {
+        if isDead { falseAlarms = min(falseAlarms + 1, 3) }
+        (isDead, asked, silentSince) = (false, nil, now)
+        answers = min(answers + 1, 16)
+        if isAwaiting { nextSample = now }
+    }
+
+    /// - Returns: whether to ask now.
+    mutating func take(_ sample: DeliverySample, at now: MonotonicTime) -> Bool {
+        let heard = received.map { $0 != sample.received } ?? false
+        received = sample.received
+        guard isAwaiting else { return false }
+        if heard {
+            if isDead { falseAlarms = min(falseAlarms + 1, 3) }
+            (isDead, asked, answers, silentSince) = (false, nil, 0, now)
+            run += 1
+        }
+        guard let asked else {
+            let due = silentSince.advanced(by: quiet(sample))
+            if now < due {
+                nextSample = min(due, now.advanced(by: .milliseconds(25)))
+                // While nothing is late there is no hurry to look again.
+                if run == 0 { nextSample = due }
+                return false
+            }
+            ask(1, since: now, sample, at: now)
+            return true
+        }
+        if isDead {
+            // Ever less often, to notice that the path is back.
+            let pause = min(Duration.seconds(1) * (1 << min(asked.count - 2, 5)), Self.longest)
+            guard now >= asked.latest.advanced(by: pause) else {
+                nextSample = asked.latest.advanced(by: pause)
+                return false
+            }
+            ask(asked.count + 1, since: asked.since, sample, at: now)
+            return true
+        }
+        let time = answerTime(sample)
+        if now >= asked.since.advanced(by: time) {
+            isDead = true
+            nextSample = now.advanced(by: .seconds(1))
+            return false
+        }
+        if asked.count == 1, now >= asked.since.advanced(by: time / 2) {
+            ask(2, since: asked.since, sample, at: now)
+            return true
+        }
+        nextSample = asked.since.advanced(by: asked.count == 1 ? time / 2 : time)
+        return false
+    }
+
+    private mutating func ask(
+        _ count: Int, since: MonotonicTime, _ sample: DeliverySample, at now: MonotonicTime
+    ) {
+        asked = (count, since, now)
+        let time = answerTime(sample)
+        nextSample =
+            isDead ? now.advanced(by: .seconds(1)) : since.advanced(by: count == 1 ? time / 2 : time)
+    }
+
+    /// How long silence is nothing strange: in the middle of a stream 100 ms, before an answer a round trip
+    /// more; doubled by each answer that all is well.
+    private func quiet(_ sample: DeliverySample) -> Duration {
+        let first =
+            Duration.milliseconds(100) + (run >= 3 ? .zero : sample.smoothedRTT + sample.rttVariation * 4)
+        return min(first * (1 << answers), Self.longest)
+    }
+
+    private func answerTime(_ sample: DeliverySample) -> Duration {
+        // The receiver's own estimate counts the sender's pauses too, so it is believed only so far.
+        let trip = max(sample.smoothedRTT, min(sample.receiverRTT, .milliseconds(250)))
+        let time = trip * 3 / 2 + min(sample.rttVariation, trip) * 2
+        return min(max(time, .milliseconds(100)), .seconds(3)) * (1 << falseAlarms)
+    }
+}

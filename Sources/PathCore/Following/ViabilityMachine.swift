@@ -1,0 +1,145 @@
+// Whether an established connection's path still carries it, and whether there is a better one.
+//
+// A plain TCP connection can't change its path; all that can be done for its user is to say soon that the path
+// is gone, or that another one would be chosen now. Rules:
+//  1. The kernel's tables are believed at once: interface gone or down, carrier lost, address or route gone.
+//  2. Silence is judged by samples (`SendingWatch`, `SilenceWatch`): no single lost packet is proof, and a
+//     false alarm makes the next one slower.
+//  3. A connection is viable again when both sources say so; one that is in trouble already is not told the
+//     second reason.
+//  4. A path is better when the snapshot's order and the policy would choose it now. It has to stay so for a
+//     while before it is told, unless the one in use is not viable or not allowed any more. That it is gone
+//     again is told at once.
+//  5. Samples are asked for only while bytes are outstanding or awaited. An idle connection costs nothing.
+//
+// Call order: `snapshot` as snapshots come; `dataWasSent` and `awaitBytes` as the user does; `probeAnswered`
+// after `.probe`; at `nextDeadline` a `sample` where `needsSample` says so, then `timeReached`.
+
+/// Decides what a connection's user is told of its path.
+public struct ViabilityMachine: Sendable {
+    public struct Configuration: Sendable, Hashable {
+        public var policy = PathPolicy()
+        /// How long a path must have been the better one before it is told.
+        public var betterPathDelay: Duration = .seconds(1)
+
+        public init() {}
+    }
+
+    public enum Action: Sendable, Hashable {
+        /// The connection's path works, or does not any more, and why.
+        case viability(Bool, PathTrouble?)
+        /// Another path would be chosen now: its interface; nil when there is none any more.
+        case betterPath(String?)
+        /// Start a handshake with the same peer over the same path; say `probeAnswered` if anything comes back.
+        case probe
+    }
+
+    private let connection: FollowedConnection
+    private let configuration: Configuration
+    private var latest: PathSnapshot?
+    private var usesDefaultRoute = false
+    private var pathTrouble: PathTrouble?
+    private var sending = SendingWatch()
+    private var silence = SilenceWatch()
+    /// When data was sent that no sample has seen yet.
+    private var sentAt: MonotonicTime?
+    private var candidate: (name: String, since: MonotonicTime)?
+
+    /// What was told last.
+    public private(set) var trouble: PathTrouble?
+    /// The better path that was told last.
+    public private(set) var betterPath: String?
+
+    public init(_ connection: FollowedConnection, configuration: Configuration = Configuration()) {
+        self.connection = connection
+        self.configuration = configuration
+    }
+
+    /// When to look again; nil for not before something happens.
+    public var nextDeadline: MonotonicTime? {
+        [nextSample, candidateDeadline].compactMap { $0 }.min()
+    }
+
+    /// Whether a sample is due.
+    public func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
+
+    private var nextSample: MonotonicTime? {
+        guard connection.isTCP else { return nil }
+        return [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
+    }
+
+    private var candidateDeadline: MonotonicTime? {
+        guard let candidate, candidate.name != betterPath else { return nil }
+        return candidate.since.advanced(by: configuration.betterPathDelay)
+    }
+
+    // MARK: Inputs
+
+    /// The machine's paths now.
+    public mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [Action] {
+        if latest == nil {
+            usesDefaultRoute =
+                connection.isTCP
+                ? connection.usesDefaultRoute(in: snapshot) : snapshot.path(connection.interface) != nil
+        }
+        latest = snapshot
+        pathTrouble = connection.trouble(in: snapshot, configuration.policy, needsRoute: usesDefaultRoute)
+        return judge(at: now)
+    }
+
+    /// The connection's user has written something.
+    public mutating func dataWasSent(at now: MonotonicTime) {
+        // The kernel's timer can't run out before 200 ms have passed; 25 ms are soon enough to look.
+        if sentAt == nil, sending.nextSample == nil { sentAt = now.advanced(by: .milliseconds(25)) }
+    }
+
+    /// The connection's user waits for bytes now, or does no more.
+    public mutating func awaitBytes(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
+        silence.await(awaits, at: now)
+        return judge(at: now)
+    }
+
+    /// The connection's state, asked for because `needsSample` said so or for any other reason.
+    public mutating func sample(_ sample: DeliverySample, at now: MonotonicTime) -> [Action] {
+        sentAt = nil
+        sending.take(sample, at: now)
+        let asks = silence.take(sample, at: now)
+        // What the tables say is dead needs no question.
+        return judge(at: now) + (asks && pathTrouble == nil ? [.probe] : [])
+    }
+
+    /// The peer's host answered a probe: accepted or refused, the path is alive.
+    public mutating func probeAnswered(at now: MonotonicTime) -> [Action] {
+        silence.answered(at: now)
+        return judge(at: now)
+    }
+
+    public mutating func timeReached(_ now: MonotonicTime) -> [Action] { judge(at: now) }
+
+    // MARK: Outputs
+
+    private mutating func judge(at now: MonotonicTime) -> [Action] {
+        var actions: [Action] = []
+        let found = pathTrouble ?? sending.trouble ?? (silence.isDead ? .noAnswer : nil)
+        if (found == nil) != (trouble == nil) { actions.append(.viability(found == nil, found)) }
+        if found == nil || trouble == nil { trouble = found }
+        return actions + judgeBetterPath(at: now)
+    }
+
+    private mutating func judgeBetterPath(at now: MonotonicTime) -> [Action] {
+        guard connection.isTCP, usesDefaultRoute, let latest else { return [] }
+        guard let better = connection.better(in: latest, configuration.policy) else {
+            candidate = nil
+            guard betterPath != nil else { return [] }
+            betterPath = nil
+            return [.betterPath(nil)]
+        }
+        if candidate?.name != better.name { candidate = (better.name, now) }
+        guard betterPath != better.name else { return [] }
+        let isRefused =
+            latest.interface(connection.interface).map { configuration.policy.refusal(of: $0) != nil } ?? true
+        guard trouble != nil || isRefused || candidateDeadline.map({ $0 <= now }) ?? true else { return [] }
+        betterPath = better.name
+        return [.betterPath(better.name)]
+    }
+}

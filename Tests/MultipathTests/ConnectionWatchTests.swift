@@ -1,0 +1,136 @@
+import PathCore
+import TestSupport
+import Testing
+
+@testable import LinuxNet
+@testable import Multipath
+
+@Suite("A connection's watch")
+struct ConnectionWatchTests {
+    /// A listener on loopback, and what a watch of a connection to it tells.
+    private final class World: Sendable {
+        let monitor = PathMonitor()
+        let events = Locked<[ConnectionWatch.Event]>([])
+        private let listener: StreamSocket
+        let port: UInt16
+
+        init() throws {
+            listener = try StreamSocket(.ipv4, .tcp)
+            try listener.listen(on: IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0))
+            port = listener.localEndpoint?.port ?? 0
+        }
+
+        func connect() async throws -> ConnectedSocket {
+            try await Connector(monitor: monitor).connect(to: "127.0.0.1", port: port) {
+                $0.usesMPTCP = false
+            }
+        }
+
+        func accept() -> StreamSocket? { listener.accept() }
+
+        func listen(_ watch: ConnectionWatch) {
+            watch.observe { event in self.events.withLock { $0.append(event) } }
+        }
+
+        func publish(_ snapshot: PathSnapshot) {
+            let monitor = monitor
+            EventThread.shared.submit { monitor.lifetime.channel.publish(snapshot) }
+        }
+
+        var told: [ConnectionWatch.Event] { events.withLock { $0 } }
+    }
+
+    @Test("tells that the interface is gone and back, and tells late comers what is the case")
+    func interface() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        let watch = try socket.watch()
+        world.listen(watch)
+        var snapshot = try await world.monitor.currentPath()
+        let real = snapshot
+        snapshot.excluded.removeAll { $0.interface.name == "lo" }
+        snapshot.generation += 1
+        world.publish(snapshot)
+        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
+        let late = Locked<[ConnectionWatch.Event]>([])
+        watch.observe { event in late.withLock { $0.append(event) } }
+        world.publish(real)
+        try await Program.wait("the return") {
+            world.told == [.viability(false, .interfaceGone), .viability(true, nil)]
+        }
+        #expect(late.withLock { $0 } == world.told)
+        watch.stop()
+        _ = socket.report
+    }
+
+    @Test("asks a silent peer, and says nothing where that answers")
+    func silence() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        let watch = try socket.watch()
+        world.listen(watch)
+        try await Program.wait("the connection") { world.accept() != nil }
+        watch.awaitsBytes = true
+        for _ in 0..<2 { try await Program.wait("a question") { world.accept() != nil } }
+        #expect(world.told == [])
+        #expect(watch.awaitsBytes)
+        watch.stop()
+        _ = socket.report
+    }
+
+    @Test("tells that a peer's host does not answer any more")
+    func noAnswer() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        // A full queue drops SYNs without a word, as a dead path does. Its length rounds up, so fill it well.
+        let watch = try socket.watch()
+        world.listen(watch)
+        var others: [LeasedSocket] = []
+        while others.count < 300 {
+            var configuration = ConnectionConfiguration()
+            configuration.usesMPTCP = false
+            configuration.connectTimeout = .milliseconds(500)
+            do throws(ConnectionError) {
+                let other = try await Connector(monitor: world.monitor).connect(
+                    to: "127.0.0.1", port: world.port, configuration)
+                if let leased = try? LeasedSocket(other, policy: PathPolicy()) { others.append(leased) }
+            } catch {
+                break
+            }
+        }
+        #expect(others.count < 300)
+        watch.awaitsBytes = true
+        try await Program.wait("the verdict") { world.told == [.viability(false, .noAnswer)] }
+        for other in others { other.close() }
+        // Room again: a later question is answered.
+        while world.accept() != nil {}
+        try await Program.wait("the answer") { world.told.last == .viability(true, nil) }
+        watch.stop()
+        _ = socket.report
+    }
+
+    @Test("lets go of the socket in the moment it is stopped, also with samples under way")
+    func stop() async throws {
+        let world = try World()
+        for _ in 0..<50 {
+            let leased = try LeasedSocket(try await world.connect(), policy: PathPolicy())
+            var peer: StreamSocket?
+            try await Program.wait("the peer") {
+                peer = world.accept()
+                return peer != nil
+            }
+            leased.watch.awaitsBytes = true
+            leased.watch.dataWasSent()
+            leased.close()
+            // The peer sees the end: no descriptor of the connection is left.
+            guard let peer = peer.take() else { continue }
+            try await Program.wait("the end") {
+                withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { peer.read(into: $0) }
+                    == .moved(0)
+            }
+            leased.watch.dataWasSent()
+            leased.watch.awaitsBytes = false
+            leased.watch.stop()
+        }
+    }
+}
