@@ -101,9 +101,14 @@ struct ReconnectionTests {
             throw CancellationError()
         }
         #expect(value == ["half"])
+        // The work may leave before its connection is interrupted, or after.
         #expect(
-            world.log == [
-                "dial 0 any", #"dial 1 avoiding("a")"#, "interrupt 0", "left true", "close 0", "close 1",
+            world.log.filter { $0.hasPrefix("left") || $0.hasPrefix("interrupt") }.sorted() == [
+                "interrupt 0", "left true",
+            ])
+        #expect(
+            world.log.filter { !$0.hasPrefix("left") && !$0.hasPrefix("interrupt") } == [
+                "dial 0 any", #"dial 1 avoiding("a")"#, "close 0", "close 1",
             ])
     }
 

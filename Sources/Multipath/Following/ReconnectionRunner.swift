@@ -116,7 +116,8 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             await perform(machine.begin(at: .now), &group)
             awaitMessages(&group)
             while result == nil, !Task.isCancelled, let input = await group.next() {
-                await take(input, &group)
+                // What a cancelled child brings is nothing to go on with.
+                if Task.isCancelled { await discard(input) } else { await take(input, &group) }
             }
             await end(&group)
             return result ?? .failure(CancellationError())
@@ -126,16 +127,18 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         private mutating func end(_ group: inout TaskGroup<Input>) async {
             group.cancelAll()
             current?.dialed.interrupt()
-            for await input in group {
-                switch input {
-                case .dialed(_, .success(let late)): await late.close()
-                // The work was done before it noticed that it should stop.
-                case .user(_, .success(.finished(let value))): result = result ?? .success(value)
-                case .dialed(_, .failure), .user, .messages: break
-                }
-            }
+            for await input in group { await discard(input) }
             for dialed in dialed.values { await dialed.close() }
             await current?.dialed.close()
+        }
+
+        private mutating func discard(_ input: Input) async {
+            switch input {
+            case .dialed(_, .success(let late)): await late.close()
+            // The work was done before it noticed that it should stop.
+            case .user(_, .success(.finished(let value))): result = result ?? .success(value)
+            case .dialed(_, .failure), .user, .messages: break
+            }
         }
 
         private func awaitMessages(_ group: inout TaskGroup<Input>) {
