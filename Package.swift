@@ -21,6 +21,8 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        // For mpconnect's --tls and the tests. No library here depends on it: a program brings the TLS it wants.
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
@@ -41,6 +43,8 @@ let package = Package(
                 "Multipath",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .target(
@@ -51,7 +55,11 @@ let package = Package(
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mpconnect", dependencies: ["MultipathNIO", "LinuxNet", "CommandSupport"],
+            name: "mpconnect",
+            dependencies: [
+                "MultipathNIO", "LinuxNet", "CommandSupport",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
@@ -71,7 +79,13 @@ let package = Package(
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
+            name: "MultipathNIOTests",
+            dependencies: [
+                "MultipathNIO", "TestSupport", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
             swiftSettings: strict),

@@ -100,6 +100,7 @@ struct AttemptDocument: Encodable {
     let transport: String
     let start: Double
     let duration: Double
+    let connected: Double?
     let outcome: String
     let error: String?
 
@@ -108,6 +109,7 @@ struct AttemptDocument: Encodable {
         case transport = "protocol"
         case start = "start_ms"
         case duration = "duration_ms"
+        case connected = "connected_ms"
         case outcome, error
     }
 
@@ -118,6 +120,7 @@ struct AttemptDocument: Encodable {
         transport = attempt.transport.rawValue
         start = attempt.startedAfter.inMilliseconds
         duration = attempt.duration.inMilliseconds
+        connected = attempt.connectedAfter?.inMilliseconds
         switch attempt.outcome {
         case .won: (outcome, error) = ("won", nil)
         case .cancelled: (outcome, error) = ("cancelled", nil)

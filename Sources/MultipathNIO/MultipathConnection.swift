@@ -1,4 +1,5 @@
 public import Multipath
+import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
 
@@ -12,32 +13,51 @@ import NIOPosix
 /// ```
 public final class MultipathConnection: Sendable {
     public let channel: any Channel
-    /// How the connection came about; nil for one that a listener accepted.
-    public let establishment: EstablishmentReport?
     /// What happens to the connection, in order, to its end. For one consumer.
     public let events: AsyncStream<ConnectionEvent>
 
-    private let meter: ConnectionMeter
+    private struct State {
+        var establishment: EstablishmentReport?
+        var applicationProtocol: String?
+    }
 
-    /// On the channel's event loop, before its first byte is read.
-    init(channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?) throws {
+    private let meter: ConnectionMeter
+    private let report: AsyncStream<ConnectionEvent>.Continuation
+    private let state = NIOLockedValueBox(State())
+
+    /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
+    init(channel: any Channel, meter: ConnectionMeter) throws {
         try channel.pipeline.syncOperations.addHandler(TransferCounter(meter), position: .first)
         self.channel = channel
         self.meter = meter
-        self.establishment = establishment
-        let (events, continuation) = AsyncStream.makeStream(of: ConnectionEvent.self)
-        self.events = events
+        (events, report) = AsyncStream.makeStream(of: ConnectionEvent.self)
+        // The meter's own descriptor keeps the socket open until here: the peer sees the end only now.
+        channel.closeFuture.whenComplete { _ in meter.finish() }
+    }
+
+    /// The connection has come about: it won its race, or a listener accepted it.
+    func begin(_ establishment: EstablishmentReport?) {
+        state.withLockedValue { $0.establishment = establishment }
         if let establishment {
-            continuation.yield(.established(establishment))
-            if let reason = establishment.transport.fallbackReason { continuation.yield(.fellBack(reason)) }
+            report.yield(.established(establishment))
+            if let reason = establishment.transport.fallbackReason { report.yield(.fellBack(reason)) }
         }
-        channel.closeFuture.whenComplete { _ in
-            // The meter's own descriptor keeps the socket open until here: the peer sees the end only now.
-            meter.finish()
-            continuation.yield(.closed(meter.report()))
-            continuation.finish()
+        channel.closeFuture.whenComplete { [meter, report] _ in
+            report.yield(.closed(meter.report()))
+            report.finish()
         }
     }
+
+    func agreed(on applicationProtocol: String?) {
+        state.withLockedValue { $0.applicationProtocol = applicationProtocol }
+    }
+
+    /// How the connection came about; nil for one that a listener accepted.
+    public var establishment: EstablishmentReport? { state.withLockedValue { $0.establishment } }
+
+    /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
+    /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
+    public var applicationProtocol: String? { state.withLockedValue { $0.applicationProtocol } }
 
     /// Connects to a host by name or address.
     ///
