@@ -58,6 +58,7 @@ let package = Package(
             name: "mpconnect",
             dependencies: [
                 "MultipathNIO", "LinuxNet", "CommandSupport",
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict),
@@ -87,7 +88,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "TestSupport"],
+            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",
