@@ -72,6 +72,11 @@ let package = Package(
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
+        // A program that a test runs in a namespace.
+        .executableTarget(
+            name: "racestorm",
+            dependencies: ["MultipathNIO", .product(name: "NIOCore", package: "swift-nio")],
+            path: "Tests/RaceStorm", swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -82,7 +87,8 @@ let package = Package(
         .testTarget(
             name: "MultipathNIOTests",
             dependencies: [
-                "MultipathNIO", "TestSupport", .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "MultipathNIO", "racestorm", "TestSupport",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
