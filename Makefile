@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
 
-.PHONY: demo test build sanitize format format-check clean
+.PHONY: demo test build examples sanitize format format-check clean
 
 demo:
 	@scripts/setup.sh
@@ -16,6 +16,11 @@ build:
 	@scripts/setup.sh
 	swift build
 
+# A package of its own, whose dependencies take minutes to build; CI does not.
+examples:
+	@scripts/setup.sh
+	swift build --package-path Examples
+
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read
 # of standard input still waits, and it would call that read's buffer a leak. The
 # tests of memory and of the lab's rates and times are left out: a sanitizer's own cost is most of what they see.
@@ -27,10 +32,10 @@ sanitize:
 		--skip NetworkLabTests --sanitize=address --scratch-path .build-asan
 
 format:
-	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests Examples
 
 format-check:
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples
 
 clean:
 	rm -rf .build .build-tsan .build-asan
