@@ -4,7 +4,7 @@ import NIOPosix
 
 /// What a bootstrap makes of a connected socket: its channel with options and handlers.
 struct ChannelRecipe: Sendable {
-    let group: any EventLoopGroup
+    var group: any EventLoopGroup
     var options = ChannelOptions.Storage()
     var initializer: @Sendable (any Channel) -> EventLoopFuture<Void> = {
         $0.eventLoop.makeSucceededVoidFuture()

@@ -114,8 +114,13 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     ///
     /// - Returns: the channel, or a `ConnectionError` that lists every attempt.
     public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        recipe.group.next().makeFutureWithTask {
-            try await connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }.output
+        // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
+        // pipeline at once.
+        let loop = recipe.group.next()
+        let bootstrap = with { $0.group = loop }
+        return loop.makeFutureWithTask {
+            try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
+                .output
         }
     }
 

@@ -63,6 +63,23 @@ struct BootstrapTests {
         try await server.close()
     }
 
+    @Test("gives its future on the channel's own loop, where the pipeline may be touched at once")
+    func loop() async throws {
+        let server = try await server { $0.bind(host: "127.0.0.1", port: 0) }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 3)
+        let future = MultipathBootstrap(group: group)
+            .connect(host: "127.0.0.1", port: try #require(server.localAddress?.port))
+            .flatMapThrowing { channel in
+                try channel.pipeline.syncOperations.addHandler(Marker())
+                return channel
+            }
+        let channel = try await future.get()
+        #expect(channel.eventLoop === future.eventLoop)
+        try await channel.close()
+        try await server.close()
+        try await group.shutdownGracefully()
+    }
+
     @Test("connects to a Unix domain socket, by path and by address, with its own handlers")
     func unixDomain() async throws {
         let path = "\(FileManager.default.temporaryDirectory.path)/multipath-\(UUID().uuidString.prefix(8))"
