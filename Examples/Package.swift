@@ -28,6 +28,7 @@ let package = Package(
         .executableTarget(
             name: "multipath-http2",
             dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathNIO", package: "swift-multipath"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -4,6 +4,7 @@
 //   multipath-http2 HOST PORT PATH [AUTHORITIES.pem [ADDRESS,…]]
 
 import Foundation
+import Multipath
 import MultipathNIO
 import NIOCore
 import NIOHPACK
