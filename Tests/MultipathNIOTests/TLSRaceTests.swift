@@ -69,27 +69,33 @@ struct TLSRaceTests {
         await servers.close()
     }
 
-    @Test("loses no time on the loser's farewell, and closes its channel")
+    @Test("loses no time on a loser's farewell, and closes its channel, though its TLS is up")
     func loser() async throws {
         let certificates = try await TestCertificates()
         let servers = try await TLSServers(
-            .stalls, .answers(certificate: "good"), certificates: certificates)
+            .goesDeaf, .answers(certificate: "good"), certificates: certificates)
         let made = NIOLockedValueBox<[any Channel]>([])
+        let never = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
         let started = ContinuousClock.now
         let (connection, _) = try await bootstrap(servers, context(certificates))
-            .channelInitializer { channel in
-                made.withLockedValue { $0.append(channel) }
-                return channel.eventLoop.makeSucceededVoidFuture()
-            }
+            .confirmed(
+                by: MultipathConfirmation { channel in
+                    made.withLockedValue { $0.append(channel) }
+                    return channel.remoteAddress?.ipAddress == TLSServers.address(0)
+                        ? never.futureResult : channel.eventLoop.makeSucceededVoidFuture()
+                }
+            )
             .connect(host: TLSServers.name, port: servers.port) { $0.eventLoop.makeSucceededVoidFuture() }
+        #expect(connection.establishment?.attempts.map(\.outcome) == [.cancelled, .won])
         // NIOSSL would wait 5 s for the other end of a channel that is closed in the usual way.
         #expect(ContinuousClock.now - started < .seconds(4))
+        never.succeed()
         let channels = made.withLockedValue { $0 }
         #expect(channels.count == 2)
         try await channels[0].closeFuture.get()
         #expect(channels[1] === connection.channel)
         #expect(connection.channel.isActive)
-        try await connection.channel.close()
+        connection.channel.close(promise: nil)
         await servers.close()
     }
 

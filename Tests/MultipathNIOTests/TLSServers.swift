@@ -2,6 +2,7 @@ import Multipath
 import NIOCore
 import NIOPosix
 import NIOSSL
+import NIOTLS
 import TestSupport
 
 /// Servers on one port of several loopback addresses, each with manners of its own.
@@ -9,6 +10,8 @@ final class TLSServers: Sendable {
     enum Manner: Sendable {
         /// Answers by TLS with a certificate of this kind, then sends back what it gets.
         case answers(certificate: String, protocols: [String] = [])
+        /// Answers by TLS, and hears nothing any more as soon as that is up: no farewell either.
+        case goesDeaf
         /// Accepts, and never says a word.
         case stalls
         /// Accepts, and closes.
@@ -64,7 +67,14 @@ final class TLSServers: Sendable {
         switch manner {
         case .stalls: return bootstrap.childChannelOption(.autoRead, value: false)
         case .hangsUp: return bootstrap.childChannelInitializer { $0.close() }
-        case .answers(let certificate, let protocols):
+        case .answers, .goesDeaf:
+            let (certificate, protocols) =
+                if case .answers(let certificate, let protocols) = manner {
+                    (certificate, protocols)
+                } else {
+                    ("good", [String]())
+                }
+            let isDeaf = if case .goesDeaf = manner { true } else { false }
             var configuration = try TLSConfiguration.makeServerConfiguration(
                 certificateChain: NIOSSLCertificate.fromPEMFile(certificates.chain(certificate)).map {
                     .certificate($0)
@@ -74,14 +84,30 @@ final class TLSServers: Sendable {
             return bootstrap.childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers(
-                        NIOSSLServerHandler(context: context), Echo())
+                        NIOSSLServerHandler(context: context), Echo(isDeaf: isDeaf))
                 }
             }
         }
     }
 
+    private final class Deaf: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+    }
+
     private final class Echo: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
+
+        private let isDeaf: Bool
+
+        init(isDeaf: Bool) { self.isDeaf = isDeaf }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            guard isDeaf, case .handshakeCompleted = event as? TLSUserEvent else { return }
+            // In front of TLS, which would otherwise read on by itself.
+            try? context.pipeline.syncOperations.addHandler(Deaf(), position: .first)
+        }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             context.writeAndFlush(data, promise: nil)
