@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
 
-.PHONY: demo test build sanitize format format-check clean
+.PHONY: demo test build examples sanitize format format-check clean
 
 demo:
 	@scripts/setup.sh
@@ -15,6 +15,11 @@ test:
 build:
 	@scripts/setup.sh
 	swift build
+
+# A package of its own, whose dependencies take minutes to build; CI does not.
+examples:
+	@scripts/setup.sh
+	swift build --package-path Examples
 
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read
 # of standard input still waits, and it would call that read's buffer a leak. The

@@ -31,6 +31,8 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        // For mpconnect's --tls and the tests. No library here depends on it: a program brings the TLS it wants.
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // For MultipathService alone, with the trait Service.
@@ -58,6 +60,8 @@ let package = Package(
                 "Multipath",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .target(
@@ -78,7 +82,12 @@ let package = Package(
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mpconnect", dependencies: ["MultipathNIO", "LinuxNet", "CommandSupport"],
+            name: "mpconnect",
+            dependencies: [
+                "MultipathNIO", "LinuxNet", "CommandSupport",
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
             swiftSettings: strict),
         .executableTarget(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
@@ -99,6 +108,11 @@ let package = Package(
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
+        // A program that a test runs in a namespace.
+        .executableTarget(
+            name: "racestorm",
+            dependencies: ["MultipathNIO", .product(name: "NIOCore", package: "swift-nio")],
+            path: "Tests/RaceStorm", swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -109,8 +123,6 @@ let package = Package(
         .testTarget(
             name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MultipathNIOTests", dependencies: ["MultipathNIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(
             name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
         .testTarget(
             name: "MultipathServiceTests",
@@ -119,6 +131,15 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: service),
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MultipathNIOTests",
+            dependencies: [
+                "MultipathNIO", "racestorm", "TestSupport",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
-        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager)
+        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl)
 fi
 
 if ! command -v swift > /dev/null; then

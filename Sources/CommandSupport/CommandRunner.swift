@@ -100,6 +100,12 @@ public enum Diagnostics {
         try? tryWrite(line, to: stream)
     }
 
+    /// Writes text as it is, for a line that is drawn again.
+    public static func draw(_ text: String) {
+        var text = text
+        text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
+    }
+
     /// - Throws: where nobody reads the stream any more.
     public static func tryWrite(_ line: String, to stream: StandardStreamName = .error) throws {
         var text = line.hasSuffix("\n") ? line : line + "\n"

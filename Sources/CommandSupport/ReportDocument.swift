@@ -13,7 +13,8 @@ public struct ReportDocument: Encodable, Sendable {
     }
 
     private enum Key: String, CodingKey {
-        case host, port, mode, transport, control, attempts, omissions, paths, error, interface, addresses
+        case host, port, mode, transport, control, attempts, omissions, paths, error, interface, addresses,
+            tls
         case fallbackReason = "fallback_reason"
         case controlReason = "control_reason"
         case exitStatus = "exit_status"
@@ -48,6 +49,7 @@ public struct ReportDocument: Encodable, Sendable {
             try object.encode(established.duration.inMilliseconds, forKey: .establishment)
             try object.encode(established.handshakeRTT?.inMilliseconds, forKey: .handshakeRTT)
         }
+        if let tls = outcome.tls { try object.encode(TLSDocument(tls), forKey: .tls) }
         if let transfer = outcome.transfer {
             try object.encode(transfer.duration.inMilliseconds, forKey: .duration)
             try object.encode(transfer.bytesSent, forKey: .bytesSent)
@@ -60,6 +62,7 @@ public struct ReportDocument: Encodable, Sendable {
 public struct ConnectionOutcome: Sendable {
     public var establishment: EstablishmentReport?
     public var transfer: TransferReport?
+    public var tls: TLSReport?
     public var attempts: [AttemptReport]
     public var omissions: [CandidateList.Omission] = []
     /// The error, in words; nil where all went well.
@@ -68,10 +71,12 @@ public struct ConnectionOutcome: Sendable {
 
     /// A connection that came about.
     public init(
-        establishment: EstablishmentReport?, transfer: TransferReport, error: String?, status: Int32
+        establishment: EstablishmentReport?, transfer: TransferReport, tls: TLSReport? = nil, error: String?,
+        status: Int32
     ) {
         self.establishment = establishment
         self.transfer = transfer
+        self.tls = tls
         attempts = establishment?.attempts ?? []
         self.error = error
         self.status = status
@@ -93,6 +98,39 @@ public struct ConnectionOutcome: Sendable {
     }
 }
 
+/// A TLS handshake, for reports.
+public struct TLSReport: Sendable, Hashable {
+    /// `TLSv1.3`
+    public var version: String
+    /// What both ends agreed on (ALPN); nil where they agreed on nothing.
+    public var applicationProtocol: String?
+    /// From the transport's handshake until TLS's own was complete.
+    public var handshake: Duration?
+
+    public init(version: String, applicationProtocol: String?, handshake: Duration?) {
+        self.version = version
+        self.applicationProtocol = applicationProtocol
+        self.handshake = handshake
+    }
+}
+
+struct TLSDocument: Encodable {
+    let version: String
+    let alpn: String?
+    let handshake: Double?
+
+    enum CodingKeys: String, CodingKey {
+        case version, alpn
+        case handshake = "handshake_ms"
+    }
+
+    init(_ tls: TLSReport) {
+        version = tls.version
+        alpn = tls.applicationProtocol
+        handshake = tls.handshake?.inMilliseconds
+    }
+}
+
 struct AttemptDocument: Encodable {
     let interface: String
     let address: String
@@ -100,6 +138,7 @@ struct AttemptDocument: Encodable {
     let transport: String
     let start: Double
     let duration: Double
+    let connected: Double?
     let outcome: String
     let error: String?
 
@@ -108,6 +147,7 @@ struct AttemptDocument: Encodable {
         case transport = "protocol"
         case start = "start_ms"
         case duration = "duration_ms"
+        case connected = "connected_ms"
         case outcome, error
     }
 
@@ -118,6 +158,7 @@ struct AttemptDocument: Encodable {
         transport = attempt.transport.rawValue
         start = attempt.startedAfter.inMilliseconds
         duration = attempt.duration.inMilliseconds
+        connected = attempt.connectedAfter?.inMilliseconds
         switch attempt.outcome {
         case .won: (outcome, error) = ("won", nil)
         case .cancelled: (outcome, error) = ("cancelled", nil)
@@ -126,12 +167,13 @@ struct AttemptDocument: Encodable {
     }
 }
 
-struct OmissionDocument: Encodable {
+/// An interface that takes no part, and why, as JSON.
+public struct OmissionDocument: Encodable, Sendable {
     let interface: String
     let reason: String
     let refusal: String?
 
-    init(_ omission: CandidateList.Omission) {
+    public init(_ omission: CandidateList.Omission) {
         interface = omission.interface
         reason = omission.reason
         refusal = omission.refusal?.rawValue

@@ -17,6 +17,7 @@ public enum ReportText {
             lines.append("  resolution  \(report.resolution.shortText): \(addresses)")
         }
         lines += attempts(outcome.attempts)
+        if let tls = outcome.tls { lines.append("  tls         \(words(tls))") }
         if let transport = outcome.transfer?.transport ?? outcome.establishment?.transport {
             lines.append("  transport   \(words(transport))")
             lines.append(
@@ -32,6 +33,15 @@ public enum ReportText {
             lines.append("  duration    \(transfer.duration.shortText)")
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// `TLSv1.3, ALPN h2, handshake 12 ms`
+    public static func words(_ tls: TLSReport) -> String {
+        let parts: [String?] = [
+            tls.version, tls.applicationProtocol.map { "ALPN \($0)" },
+            tls.handshake.map { "handshake \($0.shortText)" },
+        ]
+        return parts.compactMap { $0 }.joined(separator: ", ")
     }
 
     /// A line for each attempt.

@@ -31,6 +31,9 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// ECONNREFUSED: nobody listens there.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 
+    /// ENOTCONN: there is no connection any more.
+    package static func isNotConnected(_ errno: CInt) -> Bool { errno == ENOTCONN }
+
     package static func words(_ errno: CInt) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard strerror_r(errno, buffer.baseAddress!, buffer.count) == 0 else { return "error \(errno)" }

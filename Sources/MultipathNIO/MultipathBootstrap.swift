@@ -9,28 +9,23 @@ import NIOPosix
 ///     .connect(host: "media.example", port: 443).get()
 /// ```
 ///
-/// Each method that sets something returns a changed copy. TCP_NODELAY is on unless an option turns it off.
+/// It stands where a `ClientBootstrap` stood, in a `NIOClientTCPBootstrap` too. Each method that sets
+/// something returns a changed copy. TCP_NODELAY is on unless an option turns it off.
 public struct MultipathBootstrap: Sendable {
-    private let group: any EventLoopGroup
     let connector: Connector
     private(set) var configuration = ConnectionConfiguration()
-    private var customize: [@Sendable (ClientBootstrap) -> ClientBootstrap] = []
+    private var recipe: ChannelRecipe
 
     /// - Parameters:
     ///   - group: a group of SwiftNIO's POSIX event loops, or one of its loops.
     ///   - connector: runs the race; the process's own unless given.
     public init(group: any EventLoopGroup, connector: Connector = .shared) {
-        self.group = group
+        recipe = ChannelRecipe(group: group)
         self.connector = connector
     }
 
     public func mode(_ mode: MultipathMode) -> MultipathBootstrap {
         configure { $0.mode = mode }
-    }
-
-    /// How long connecting may take, name resolution included.
-    public func connectTimeout(_ timeout: TimeAmount) -> MultipathBootstrap {
-        configure { $0.connectTimeout = .nanoseconds(timeout.nanoseconds) }
     }
 
     /// Sets what else a connection can be told: which paths it may use, MPTCP or not, the race's times.
@@ -40,35 +35,21 @@ public struct MultipathBootstrap: Sendable {
         return copy
     }
 
-    /// Adds handlers before the first byte is read.
-    public func channelInitializer(
-        _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
-    ) -> MultipathBootstrap {
-        customized { $0.channelInitializer(initializer) }
-    }
-
-    public func channelOption<Option: ChannelOption & Sendable>(
-        _ option: Option, value: Option.Value
-    ) -> MultipathBootstrap where Option.Value: Sendable {
-        customized { $0.channelOption(option, value: value) }
-    }
-
-    private func customized(
-        _ body: @escaping @Sendable (ClientBootstrap) -> ClientBootstrap
-    ) -> MultipathBootstrap {
-        var copy = self
-        copy.customize.append(body)
-        return copy
-    }
-
-    /// Connects to a host by name or address.
+    /// Lets the first attempt win that is confirmed: with `.tlsHandshake` the first whose TLS is up, and not the
+    /// first whose TCP is. Until then the other attempts go on (RFC 8305 section 5), each connected one with a
+    /// channel of its own, and so with handlers of its own: initializers run for each. When one has won, the
+    /// channels of the others are closed at once.
     ///
-    /// - Returns: the channel, or a `ConnectionError` that lists every attempt.
-    public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
-        let loop = group.next()
-        return loop.makeFutureWithTask {
-            try await connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }.output
-        }
+    /// An attempt whose confirmation fails (a certificate that is not trusted, say) lets the others go on; its
+    /// error is in the report.
+    public func confirmed(by confirmation: MultipathConfirmation) -> MultipathBootstrap {
+        with { $0.confirmation = confirmation }
+    }
+
+    private func with(_ change: (inout ChannelRecipe) -> Void) -> MultipathBootstrap {
+        var copy = self
+        change(&copy.recipe)
+        return copy
     }
 
     /// Connects to a host by name or address.
@@ -91,19 +72,98 @@ public struct MultipathBootstrap: Sendable {
         host: String, port: UInt16, _ attempt: ConnectionConfiguration,
         initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> (connection: MultipathConnection, output: Output) {
-        let socket = try await connector.connect(to: host, port: port, attempt)
-        let report = socket.report
-        let meter = socket.transferMeter
-        let watch = try socket.watch(policy: configuration.policy)
-        let descriptor = socket.takeDescriptor()
-        let bootstrap = customize.reduce(ClientBootstrap(group: group)) { $1($0) }
-        return try await bootstrap.withConnectedSocket(descriptor) { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try MultipathConnection(
-                    channel: channel, meter: meter, establishment: report, watch: watch)
-            }.flatMap { connection in
-                initializer(channel).map { (connection, $0) }
-            }
+        let (recipe, policy) = (recipe, configuration.policy)
+        guard recipe.confirmation != nil else {
+            let socket = try await connector.connect(to: host, port: port, attempt)
+            let (report, meter) = (socket.report, socket.transferMeter)
+            let watch = try socket.watch(policy: policy)
+            let channel = recipe.open(socket.takeDescriptor(), meter, watch, initializer)
+            let prepared = try await channel.prepared.get()
+            prepared.connection.begin(report)
+            return (prepared.connection, prepared.output)
         }
+        let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
+            let meter = entrant.meter
+            let watch = try entrant.watch(policy: policy)
+            return try await recipe.open(entrant.takeDescriptor(), meter, watch, initializer).confirmed()
+        } discard: {
+            $0.discard()
+        }
+        prepared.connection.begin(report)
+        return (prepared.connection, prepared.output)
+    }
+}
+
+extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
+    /// How long connecting may take, name resolution and confirmation included.
+    public func connectTimeout(_ timeout: TimeAmount) -> MultipathBootstrap {
+        configure { $0.connectTimeout = .nanoseconds(timeout.nanoseconds) }
+    }
+
+    /// Adds handlers before the first byte is read. Runs for each attempt that is to be confirmed.
+    public func channelInitializer(
+        _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+    ) -> MultipathBootstrap {
+        with { $0.initializer = initializer }
+    }
+
+    /// Adds handlers at the front of the pipeline, after the initializer has run: the place for TLS.
+    public func protocolHandlers(
+        _ handlers: @escaping @Sendable () -> [any ChannelHandler]
+    ) -> MultipathBootstrap {
+        with { $0.protocolHandlers = handlers }
+    }
+
+    public func channelOption<Option: ChannelOption>(
+        _ option: Option, value: Option.Value
+    ) -> MultipathBootstrap {
+        with { $0.options.append(key: option, value: value) }
+    }
+
+    /// Connects to a host by name or address.
+    ///
+    /// - Returns: the channel, or a `ConnectionError` that lists every attempt.
+    public func connect(host: String, port: Int) -> EventLoopFuture<any Channel> {
+        // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
+        // pipeline at once.
+        let loop = recipe.group.next()
+        let bootstrap = with { $0.group = loop }
+        return loop.makeFutureWithTask {
+            try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
+                .output
+        }
+    }
+
+    /// Connects to an address, over the best path that leads there. One of a Unix domain socket has no paths
+    /// to choose from, and is connected to as `ClientBootstrap` does.
+    ///
+    /// - Returns: the channel, or a `ConnectionError` that lists every attempt.
+    public func connect(to address: SocketAddress) -> EventLoopFuture<any Channel> {
+        guard let host = address.numericHost, let port = address.port else {
+            return recipe.clientBootstrap(configuration).connect(to: address)
+        }
+        return connect(host: host, port: port)
+    }
+
+    /// Connects to a Unix domain socket as `ClientBootstrap` does, with this bootstrap's options, handlers and
+    /// timeout: there is one path, and nothing to race or to confirm.
+    public func connect(unixDomainSocketPath: String) -> EventLoopFuture<any Channel> {
+        recipe.clientBootstrap(configuration).connect(unixDomainSocketPath: unixDomainSocketPath)
+    }
+
+    /// Makes a channel of a connected stream socket, with this bootstrap's options and handlers. Whoever
+    /// connected the socket chose its path; nothing is confirmed.
+    ///
+    /// - Parameter socket: the channel becomes its owner.
+    public func withConnectedSocket(_ socket: NIOBSDSocket.Handle) -> EventLoopFuture<any Channel> {
+        recipe.clientBootstrap(configuration).withConnectedSocket(socket)
+    }
+}
+
+extension SocketAddress {
+    /// The address as text, with the zone of a link-local one; nil for a Unix domain socket.
+    fileprivate var numericHost: String? {
+        guard case .v6(let address) = self, address.address.sin6_scope_id != 0 else { return ipAddress }
+        return ipAddress.map { "\($0)%\(address.address.sin6_scope_id)" }
     }
 }

@@ -1,4 +1,5 @@
 public import Multipath
+import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
 
@@ -12,45 +13,63 @@ import NIOPosix
 /// ```
 public final class MultipathConnection: Sendable {
     public let channel: any Channel
-    /// How the connection came about; nil for one that a listener accepted.
-    public let establishment: EstablishmentReport?
     /// What happens to the connection, in order, to its end. For one consumer.
     public let events: AsyncStream<ConnectionEvent>
+
+    private struct State {
+        var establishment: EstablishmentReport?
+        var applicationProtocol: String?
+    }
 
     private let meter: ConnectionMeter
     /// Nil for a connection that a listener accepted: it has no choice of paths.
     let watch: ConnectionWatch?
+    private let report: AsyncStream<ConnectionEvent>.Continuation
+    private let state = NIOLockedValueBox(State())
 
-    /// On the channel's event loop, before its first byte is read.
-    init(
-        channel: any Channel, meter: ConnectionMeter, establishment: EstablishmentReport?,
-        watch: ConnectionWatch? = nil
-    ) throws {
+    /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
+    init(channel: any Channel, meter: ConnectionMeter, watch: ConnectionWatch? = nil) throws {
         try channel.pipeline.syncOperations.addHandler(TransferCounter(meter, watch), position: .first)
         self.channel = channel
         self.meter = meter
         self.watch = watch
-        self.establishment = establishment
-        let (events, continuation) = AsyncStream.makeStream(of: ConnectionEvent.self)
-        self.events = events
-        if let establishment {
-            continuation.yield(.established(establishment))
-            if let reason = establishment.transport.fallbackReason { continuation.yield(.fellBack(reason)) }
-        }
-        watch?.observe { event in
-            switch event {
-            case .viability(let isViable, let trouble): continuation.yield(.viability(isViable, trouble))
-            case .betterPath(let name): continuation.yield(.betterPath(name))
-            }
-        }
+        (events, report) = AsyncStream.makeStream(of: ConnectionEvent.self)
+        // Their own descriptors keep the socket open until here: the peer sees the end only now.
         channel.closeFuture.whenComplete { _ in
-            // Their own descriptors keep the socket open until here: the peer sees the end only now.
             watch?.stop()
             meter.finish()
-            continuation.yield(.closed(meter.report()))
-            continuation.finish()
         }
     }
+
+    /// The connection has come about: it won its race, or a listener accepted it.
+    func begin(_ establishment: EstablishmentReport?) {
+        state.withLockedValue { $0.establishment = establishment }
+        if let establishment {
+            report.yield(.established(establishment))
+            if let reason = establishment.transport.fallbackReason { report.yield(.fellBack(reason)) }
+        }
+        watch?.observe { [report] event in
+            switch event {
+            case .viability(let isViable, let trouble): report.yield(.viability(isViable, trouble))
+            case .betterPath(let name): report.yield(.betterPath(name))
+            }
+        }
+        channel.closeFuture.whenComplete { [meter, report] _ in
+            report.yield(.closed(meter.report()))
+            report.finish()
+        }
+    }
+
+    func agreed(on applicationProtocol: String?) {
+        state.withLockedValue { $0.applicationProtocol = applicationProtocol }
+    }
+
+    /// How the connection came about; nil for one that a listener accepted.
+    public var establishment: EstablishmentReport? { state.withLockedValue { $0.establishment } }
+
+    /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
+    /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
+    public var applicationProtocol: String? { state.withLockedValue { $0.applicationProtocol } }
 
     /// Connects to a host by name or address.
     ///
@@ -62,7 +81,7 @@ public final class MultipathConnection: Sendable {
     /// - Throws: `ConnectionError`, which lists every attempt.
     public static func connect(
         to host: String, port: Int, group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
-        configure: (inout ConnectionConfiguration) -> Void = { _ in },
+        configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in },
         initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void> = {
             $0.eventLoop.makeSucceededVoidFuture()
         }

@@ -36,7 +36,9 @@ public struct MultipathListener<Output: Sendable>: Sendable {
                         of: NIOBSDSocket.Handle.self
                     ) { try meters.meter(forAccepted: $0) }
                     guard let meter else { throw ChannelError.inappropriateOperationForState }
-                    return try MultipathConnection(channel: channel, meter: meter, establishment: nil)
+                    let connection = try MultipathConnection(channel: channel, meter: meter)
+                    connection.begin(nil)
+                    return connection
                 }.flatMap { connection in
                     initializer(channel).map { Accepted(connection: connection, output: $0) }
                 }

@@ -17,6 +17,21 @@ struct Console: Sendable {
         }
     }
 
+    /// Nobody may be left waiting without a word: why no path can be used, for each interface.
+    func waiting(_ omissions: [CandidateList.Omission]) {
+        if json {
+            let document = WaitingDocument(interfaces: omissions.map(OmissionDocument.init))
+            Diagnostics.write(JSONLine.text(Timed(name: "waiting", value: document)))
+        } else {
+            let list = omissions.map { "\($0.interface): \($0.reason)" }.joined(separator: "; ")
+            Diagnostics.write("mpconnect: waiting for a path" + (list.isEmpty ? "" : " (\(list))"))
+        }
+    }
+
+    private struct WaitingDocument: Encodable {
+        let interfaces: [OmissionDocument]
+    }
+
     /// The last word: the error in one line, with the attempts; or the report where one was asked for.
     func conclude(_ host: String, _ port: UInt16, _ outcome: ConnectionOutcome) {
         if json {

@@ -15,6 +15,7 @@ struct MPConnect: AsyncParsableCommand {
               printf 'GET / HTTP/1.0\\r\\n\\r\\n' | mpconnect --report example.org:80
               ssh -o ProxyCommand='mpconnect %h:%p' host.example
               mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443'
+              mpconnect --tls --alpn http/1.1 --resolve example.org:443:192.0.2.1 example.org:443
               mpconnect --listen :7000 > file
               mpconnect HOST:7000 < file
 
@@ -22,7 +23,7 @@ struct MPConnect: AsyncParsableCommand {
               0  done
               1  the connection failed or broke; the attempts are listed
               2  usage
-              3  no allowed path leads there
+              3  no allowed path leads there; with --wait, none appeared in time
               128 + N  ended by signal N
 
             ENVIRONMENT
@@ -61,6 +62,34 @@ struct MPConnect: AsyncParsableCommand {
         transform: Self.duration)
     var connectTimeout: Duration = .seconds(10)
 
+    @Flag(help: "Where no path can be used, wait for one, up to the timeout.")
+    var wait = false
+
+    @Flag(help: "Speak TLS. The first attempt whose handshake is complete wins; HOST is verified.")
+    var tls = false
+
+    @Option(help: ArgumentHelp("Protocols to offer by ALPN, best first: h2,http/1.1.", valueName: "name,…"))
+    var alpn: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Trust the authorities in this file (PEM) instead of the system's.", valueName: "file"))
+    var cacert: String?
+
+    @Flag(help: "With --tls: accept any certificate. Anybody on the way can then read and change all.")
+    var insecure = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Connect to these addresses of a name, as curl does; TLS still verifies the name. May be given again.",
+            valueName: "host:port:addr,…"), transform: Self.resolve)
+    var resolve: [ResolveArgument] = []
+
+    @Flag(
+        name: [.customLong("no-progress"), .customShort("s")],
+        help: "Show no progress of a long transfer on the terminal.")
+    var withoutProgress = false
+
     @Flag(help: "Print a report at the end.")
     var report = false
 
@@ -83,12 +112,38 @@ struct MPConnect: AsyncParsableCommand {
             throw ValidationError(error.description)
         }
         let console = Console(json: json, verbose: verbose, report: report)
+        let session = Session(
+            console: console, showsProgress: !withoutProgress && !json && Progress.isPossible)
         if listen {
-            try await Session(console: console).listen(on: destination)
+            try await session.listen(on: destination)
         } else {
-            let configuration = configuration
+            var configuration = configuration
+            configuration.whenWaiting = { console.waiting($0) }
             await warn(of: configuration, console)
-            try await Session(console: console).connect(to: destination, configuration)
+            try await session.connect(
+                to: destination, configuration,
+                resolver: ResolveArgument.resolver(resolve, for: destination),
+                tls: tls
+                    ? TLS(
+                        host: destination.host,
+                        protocols: alpn?.split(separator: ",").map(String.init) ?? [],
+                        authorities: cacert, isVerified: !insecure) : nil)
+        }
+    }
+
+    func validate() throws {
+        if !tls, alpn != nil || cacert != nil || insecure {
+            throw ValidationError("--alpn, --cacert and --insecure are about TLS; add --tls")
+        }
+        if listen, tls { throw ValidationError("--tls is for connecting; --listen has no certificate") }
+        if insecure, cacert != nil {
+            throw ValidationError("--insecure trusts everybody, --cacert only some; choose one")
+        }
+        if let alpn,
+            alpn.split(separator: ",", omittingEmptySubsequences: false)
+                .contains(where: { $0.isEmpty || $0.utf8.count > 255 })
+        {
+            throw ValidationError("a protocol's name in --alpn has 1 to 255 bytes")
         }
     }
 
@@ -97,6 +152,7 @@ struct MPConnect: AsyncParsableCommand {
         configuration.mode = mode
         configuration.usesMPTCP = !withoutMPTCP
         configuration.connectTimeout = connectTimeout
+        configuration.waitsForPath = wait
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
         for word in prohibit.flatMap({ $0.split(separator: ",") }) {
@@ -123,6 +179,14 @@ struct MPConnect: AsyncParsableCommand {
             console.event(
                 "warning", ["message": "no interface is named \(name)"],
                 text: "warning: '\(name)' is neither a type nor the name of an interface here", always: true)
+        }
+    }
+
+    private static func resolve(_ text: String) throws -> ResolveArgument {
+        do throws(ResolveArgument.Malformed) {
+            return try ResolveArgument(parsing: text)
+        } catch {
+            throw ValidationError(error.description)
         }
     }
 

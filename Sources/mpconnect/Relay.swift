@@ -92,7 +92,11 @@ struct Relay: Sendable {
                     guard buffer.readableBytes > 0 else {
                         finishing()
                         // Half-close: the peer sees the end of our bytes, and its own go on.
-                        try await finish(channel) { $0.close(mode: .output) }
+                        do {
+                            try await finish(channel) { $0.close(mode: .output) }
+                        } catch let error as IOError where SystemError.isNotConnected(error.errnoCode) {
+                            // The peer has left, with all our bytes; how, its own direction tells.
+                        }
                         return nil
                     }
                     try await finish(channel) { $0.writeAndFlush(buffer) }

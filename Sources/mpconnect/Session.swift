@@ -9,23 +9,35 @@ struct Session: Sendable {
     typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
     let console: Console
+    /// Whether a long transfer shows its progress on the terminal.
+    var showsProgress = false
 
-    func connect(to destination: HostPort, _ configuration: ConnectionConfiguration) async throws -> Never {
+    func connect(
+        to destination: HostPort, _ configuration: ConnectionConfiguration, resolver: any Resolver, tls: TLS?
+    ) async throws -> Never {
+        let plain = MultipathBootstrap(
+            group: .singletonMultiThreadedEventLoopGroup,
+            connector: Connector(monitor: Connector.shared.monitor, resolver: resolver)
+        ).configure { $0 = configuration }
+        let bootstrap = tls?.apply(to: plain) ?? plain
         let ended = await interruptible {
-            try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                .configure { $0 = configuration }
-                .connect(host: destination.host, port: Int(destination.port), initializer: Self.wrap)
+            try await bootstrap.connect(
+                host: destination.host, port: Int(destination.port), initializer: Self.wrap)
         }
         let (connection, stream) = try value(of: ended, destination)
+        var handshake: TLSReport?
+        if tls != nil { handshake = await TLS.report(of: connection) }
         if let report = connection.establishment {
-            console.event(
-                "established",
-                [
-                    "interface": report.interface, "remote": "\(report.remote)",
-                    "transport": report.transport.isMPTCP ? "mptcp" : "tcp",
-                ], text: ReportText.line(report))
+            var fields = [
+                "interface": report.interface, "remote": "\(report.remote)",
+                "transport": report.transport.isMPTCP ? "mptcp" : "tcp",
+            ]
+            fields["tls"] = handshake?.version
+            fields["alpn"] = handshake?.applicationProtocol
+            let words = handshake.map { ", " + ReportText.words($0) } ?? ""
+            console.event("established", fields, text: ReportText.line(report) + words)
         }
-        await relay(destination, connection, stream)
+        await relay(destination, connection, stream, tls: handshake)
     }
 
     func listen(on destination: HostPort) async throws -> Never {
@@ -177,7 +189,7 @@ struct Session: Sendable {
 
     /// Moves bytes until both directions have ended, one has failed, or somebody wants an end.
     private func relay(
-        _ destination: HostPort, _ connection: MultipathConnection, _ stream: Stream
+        _ destination: HostPort, _ connection: MultipathConnection, _ stream: Stream, tls: TLSReport? = nil
     ) async -> Never {
         let end = await withTaskGroup(of: Relay.End?.self) { group in
             group.addTask { await Relay(stream: stream).run() }
@@ -186,12 +198,18 @@ struct Session: Sendable {
                 for await event in connection.events { tell(event) }
                 return nil
             }
+            if showsProgress {
+                group.addTask {
+                    await Progress(connection: connection).run()
+                    return nil
+                }
+            }
             var first: Relay.End?
             while first == nil, let end = await group.next() { first = end }
             group.cancelAll()
             return first ?? .done
         }
-        conclude(destination, connection, end)
+        conclude(destination, connection, tls, end)
     }
 
     /// What becomes of the connection's path. A plain TCP connection can't leave it; who started this may.
@@ -211,7 +229,7 @@ struct Session: Sendable {
     }
 
     private func conclude(
-        _ destination: HostPort, _ connection: MultipathConnection, _ end: Relay.End
+        _ destination: HostPort, _ connection: MultipathConnection, _ tls: TLSReport?, _ end: Relay.End
     ) -> Never {
         let (exit, error): (CommandExit, String?) =
             switch end {
@@ -225,8 +243,8 @@ struct Session: Sendable {
         console.conclude(
             destination.host, destination.port,
             ConnectionOutcome(
-                establishment: connection.establishment, transfer: connection.transferReport(), error: error,
-                status: exit.status))
+                establishment: connection.establishment, transfer: connection.transferReport(), tls: tls,
+                error: error, status: exit.status))
         exit.leave()
     }
 }

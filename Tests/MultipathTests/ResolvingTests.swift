@@ -78,7 +78,7 @@ struct ResolvingTests {
 }
 
 @Suite("A connection that must be confirmed")
-struct ConfirmationTests {
+struct ConfirmedRaceTests {
     @Test("wins with the first that is confirmed, not with the first that is connected")
     func stalled() async throws {
         let (six, four) = try Self.bothFamilies()

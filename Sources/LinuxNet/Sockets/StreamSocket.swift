@@ -99,6 +99,11 @@ package enum SocketOption {
         return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil
     }
 
+    /// Whether a socket was opened for MPTCP, whatever became of it.
+    package static func isOpenedForMPTCP(_ descriptor: CInt) -> Bool {
+        get(descriptor, SOL_SOCKET, SO_PROTOCOL) == CInt(MP_IPPROTO_MPTCP)
+    }
+
     package static func localEndpoint(of descriptor: CInt) -> IPEndpoint? {
         IPEndpoint.read { getsockname(descriptor, $0, $1) }?.unmapped
     }

@@ -20,6 +20,8 @@ public struct ConnectedSocket: ~Copyable, Sendable {
 package struct RaceEntrant: ~Copyable, Sendable {
     let socket: StreamSocket
     package let meter: ConnectionMeter
+    let candidate: Candidate
+    let transport: Transport
 
     package consuming func takeDescriptor() -> CInt { socket.release() }
 }

@@ -71,7 +71,8 @@ public struct Connector: Sendable {
     ///
     /// - Parameters:
     ///   - confirm: takes over an attempt whose transport is connected, and returns what it made of it. It is
-    ///     cancelled when another attempt has won, and closes then what it holds.
+    ///     cancelled when another attempt has won or the race is over; then, as when it throws, it closes what
+    ///     it holds, and without delay: the race's result waits for it.
     ///   - discard: closes what `confirm` returned for an attempt that came second.
     /// - Throws: `ConnectionError`, which lists every attempt, with the errors of `confirm` among them.
     package func connect<Value: Sendable>(
@@ -85,11 +86,13 @@ public struct Connector: Sendable {
             let descriptor = socket.descriptor.number
             let meter = try ConnectionMeter(
                 descriptor, transport: transport, interface: candidate.interfaceName, monitor: monitor)
-            // Now: whoever confirms may close it.
+            // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
             let local = SocketOption.localEndpoint(of: descriptor)
             let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
             return try await Confirmed(
-                value: confirm(RaceEntrant(socket: socket, meter: meter)), local: local,
+                value: confirm(
+                    RaceEntrant(
+                        socket: socket, meter: meter, candidate: candidate, transport: transport)), local: local,
                 handshakeRTT: handshakeRTT)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }

@@ -81,3 +81,13 @@ extension ConnectedSocket {
             monitor: meter.pathMonitor)
     }
 }
+
+extension RaceEntrant {
+    /// Watches this connection, should it win. Ask for it before the descriptor is taken.
+    package func watch(policy: PathPolicy) throws -> ConnectionWatch {
+        try ConnectionWatch(
+            descriptor: socket.descriptor.number, isMPTCP: transport.isMPTCP,
+            interface: candidate.interfaceName, families: [candidate.endpoint.address.family],
+            policy: policy, monitor: meter.pathMonitor)
+    }
+}

@@ -71,6 +71,9 @@ public struct AttemptReport: Sendable, Hashable {
     public var startedAfter: Duration
     /// How long it took, until it won, failed or was given up.
     public var duration: Duration
+    /// From its start until the transport's handshake was complete; nil where it never was. What follows until
+    /// `duration` is the confirmation, such as TLS, where the caller asked for one.
+    public var connectedAfter: Duration?
     public var outcome: Outcome
 
     public enum Outcome: Sendable, Hashable {
@@ -87,6 +90,7 @@ public struct AttemptReport: Sendable, Hashable {
         transport = attempt.candidate.transport
         startedAfter = begun.duration(to: attempt.started)
         duration = attempt.started.duration(to: attempt.ended ?? now)
+        connectedAfter = attempt.connected.map { attempt.started.duration(to: $0) }
         switch attempt.outcome {
         case .won: outcome = .won
         case .pending, .cancelled: outcome = .cancelled
@@ -103,6 +107,7 @@ extension AttemptReport: CustomStringConvertible {
         let verdict =
             switch outcome {
             case .won: "won"
+            case .cancelled where connectedAfter != nil: "connected, but not confirmed when the race ended"
             case .cancelled: "no answer yet when the race ended"
             case .failed(let reason): reason
             }

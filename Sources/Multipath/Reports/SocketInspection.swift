@@ -1,0 +1,28 @@
+import LinuxNet
+
+/// One look at a socket that somebody else made and owns.
+package struct SocketInspection: Sendable {
+    package var transport: Transport
+    package var paths: [TransferReport.PathTransfer]
+    package var remote: IPEndpoint?
+
+    /// - Parameters:
+    ///   - descriptor: stays its owner's; it must not be closed meanwhile.
+    ///   - snapshot: names the interfaces.
+    /// - Returns: nil where it is no socket of TCP or MPTCP.
+    package init?(of descriptor: CInt, in snapshot: PathSnapshot) {
+        guard let sample = TransportSample.read(descriptor) else { return nil }
+        if case .mptcp = sample.kind {
+            transport = .mptcp
+        } else {
+            transport = .tcp(fallback: SocketOption.isOpenedForMPTCP(descriptor) ? .peer : .disabled)
+        }
+        var ledger = TransferLedger()
+        ledger.record(sample.subflows) { subflow, _ in
+            guard let local = subflow.local?.address else { return "unknown" }
+            return snapshot.interface(with: local)?.name ?? (local.isLoopback ? "lo" : "\(local)")
+        }
+        paths = ledger.paths()
+        remote = SocketOption.remoteEndpoint(of: descriptor)
+    }
+}
