@@ -34,6 +34,7 @@ enum LinkAttribute {
     static let name = UInt16(IFLA_IFNAME)
     static let info = UInt16(IFLA_LINKINFO)
     static let infoKind = UInt16(IFLA_INFO_KIND)
+    static let infoPortKind = UInt16(IFLA_INFO_SLAVE_KIND)
     static let wireless = UInt16(IFLA_WIRELESS)
 }
 

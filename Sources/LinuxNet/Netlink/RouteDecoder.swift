@@ -94,6 +94,7 @@ package struct RouteDecoder {
         if message.type == RouteMessageType.deleteLink { return .linkGone(index) }
         var name: String?
         var kind: String?
+        var portKind: String?
         var isWirelessReport = false
         let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).visit { type, value in
             switch type {
@@ -101,6 +102,7 @@ package struct RouteDecoder {
             case LinkAttribute.info:
                 NetlinkAttributes(value).visit { type, value in
                     if type == LinkAttribute.infoKind { kind = value.text }
+                    if type == LinkAttribute.infoPortKind { portKind = value.text }
                 }
             case LinkAttribute.wireless: isWirelessReport = true
             default: break
@@ -116,7 +118,8 @@ package struct RouteDecoder {
         return .link(
             LinkFact(
                 index: index, name: name, hardwareType: hardwareType,
-                flags: LinkFact.Flags(rawValue: flags), kind: kind))
+                flags: LinkFact.Flags(rawValue: flags), kind: kind,
+                portKind: portKind))
     }
 
     // MARK: Addresses (struct ifaddrmsg: family, prefixlen, flags, scope u8, index u32)
