@@ -27,10 +27,10 @@ sanitize:
 		--skip NetworkLabTests --sanitize=address --scratch-path .build-asan
 
 format:
-	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 format-check:
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 clean:
 	rm -rf .build .build-tsan .build-asan

@@ -25,14 +25,16 @@ struct PathStormTests {
             // One `link del` costs the kernel 17 ms, a group of them little more.
             let pairs = (0..<Self.pairs).flatMap { number in
                 [
-                    "link add veth\(number) group 9 type veth peer name ceth\(number)", "link set veth\(number) up",
+                    "link add veth\(number) group 9 type veth peer name ceth\(number)",
+                    "link set veth\(number) up",
                     "link set ceth\(number) up",
                 ]
             }
             try await TestNetwork.ip(pairs + ["link del group 9"])
         }
         // A change that is worth telling comes after them all.
-        try await TestNetwork.ip("link add docker0 type bridge", "route replace default via 192.0.2.9 dev eth0 metric 100")
+        try await TestNetwork.ip(
+            "link add docker0 type bridge", "route replace default via 192.0.2.9 dev eth0 metric 100")
         try await Program.wait("the change after the storm") { seen.withLock { $0.count } > 1 }
         print(
             "measured: \(Self.rounds * Self.pairs) veth pairs in \(ContinuousClock.now - start),",

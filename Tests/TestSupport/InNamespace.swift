@@ -25,7 +25,8 @@ public struct InNamespace: TestTrait, TestScoping {
         let name = "\(test.id)".split(separator: "/").dropLast().joined(separator: "/")
         let result = try await Program.run(
             [
-                "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c",
+                "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "bash",
+                "-c",
                 """
                 set -e
                 mount -t proc proc /proc

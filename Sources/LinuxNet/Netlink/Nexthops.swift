@@ -12,7 +12,9 @@ extension RouteTables {
     /// A route's ways, those of its nexthop object included.
     func ways(of route: RouteFields, _ nexthops: inout Nexthops) throws(SystemError) -> [RouteWay] {
         let ways = route.ways
-        guard ways.isEmpty, route.type == RouteType.unicast, let identifier = route.nexthop else { return ways }
+        guard ways.isEmpty, route.type == RouteType.unicast, let identifier = route.nexthop else {
+            return ways
+        }
         return try self.ways(ofNexthop: identifier, &nexthops)
     }
 

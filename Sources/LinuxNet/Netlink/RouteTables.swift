@@ -103,7 +103,9 @@ package final class RouteTables {
             var answered = 0
             while answered < batch.count {
                 _ = try NetlinkMessage.forEach(in: try receive(what)) { message throws(SystemError) in
-                    guard answered < batch.count, message.sequence == first &+ UInt32(answered) else { return }
+                    guard answered < batch.count, message.sequence == first &+ UInt32(answered) else {
+                        return
+                    }
                     body(batch[batch.index(batch.startIndex, offsetBy: answered)], message)
                     answered += 1
                 }

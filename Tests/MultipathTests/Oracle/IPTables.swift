@@ -57,7 +57,8 @@ struct IPTables {
         var isDead: Bool { flags?.contains("dead") == true }
         var router: String? { gateway ?? via?.host }
         var prefixLength: Int {
-            dst == "default" ? 0 : dst.flatMap { $0.split(separator: "/").dropFirst().first }.flatMap { Int($0) } ?? 128
+            dst == "default"
+                ? 0 : dst.flatMap { $0.split(separator: "/").dropFirst().first }.flatMap { Int($0) } ?? 128
         }
     }
 
@@ -94,7 +95,8 @@ struct IPTables {
         }
         return IPTables(
             links: try list(0).filter { ($0 as Link).ifindex != 0 },
-            routes: [.ipv4: try list(2), .ipv6: try list(3)], rules: [.ipv4: try list(4), .ipv6: try list(5)],
+            routes: [.ipv4: try list(2), .ipv6: try list(3)],
+            rules: [.ipv4: try list(4), .ipv6: try list(5)],
             nexthops: try list(1))
     }
 }

@@ -20,14 +20,18 @@ struct NetworkChanges {
     }
 
     private mutating func number(_ bound: UInt64) -> Int { Int(random.next() % bound) }
-    private mutating func pick<Element>(_ elements: [Element]) -> Element { elements[number(UInt64(elements.count))] }
+    private mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[number(UInt64(elements.count))]
+    }
     private mutating func link() -> String { pick(["a0", "a1", "a2", "a3", "a4", "a5", "c0", "c1"]) }
     private mutating func host() -> String {
         pick(["192.0.2.\(10 + number(12))/24", "198.51.100.\(10 + number(4))/24", "203.0.113.7/32"])
     }
     private mutating func host6() -> String { "2001:db8:\(number(3))::\(1 + number(6))/64" }
     private mutating func router() -> String { "192.0.2.\(1 + number(5))" }
-    private mutating func router6() -> String { pick(["fe80::\(1 + number(4))", "2001:db8:0::\(9 + number(2))"]) }
+    private mutating func router6() -> String {
+        pick(["fe80::\(1 + number(4))", "2001:db8:0::\(9 + number(2))"])
+    }
     private mutating func metric() -> Int { 100 + number(6) }
     private mutating func verb() -> String { pick(["add", "replace", "replace", "append", "del", "del"]) }
     private mutating func table() -> String { pick(["", "", "", "table 100", "table 200"]) }
@@ -73,7 +77,8 @@ struct NetworkChanges {
 
     private mutating func routeChange() -> String {
         let destination = pick([
-            "default", "default", "default", "default", "0.0.0.0/1", "128.0.0.0/1", "8.0.0.0/8", "198.18.0.0/15",
+            "default", "default", "default", "default", "0.0.0.0/1", "128.0.0.0/1", "8.0.0.0/8",
+            "198.18.0.0/15",
         ])
         return switch number(8) {
         case 0: "route \(pick(["add", "del"])) unreachable default metric \(metric()) \(table())"
@@ -124,4 +129,3 @@ struct NetworkChanges {
         }
     }
 }
-

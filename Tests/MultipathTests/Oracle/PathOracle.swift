@@ -62,7 +62,8 @@ struct PathOracle {
                 lacksAddress ? .noAddress : .noDefaultRoute
             }
         var gateways: [String] = []
-        for gateway in routes.compactMap({ $0.router.flatMap(Self.canonical) }) where !gateways.contains(gateway) {
+        for gateway in routes.compactMap({ $0.router.flatMap(Self.canonical) })
+        where !gateways.contains(gateway) {
             gateways.append(gateway)
         }
         return Line(
@@ -78,7 +79,8 @@ struct PathOracle {
 
     private func usable(_ link: IPTables.Link, _ family: IPAddress.Family) -> [IPTables.Link.Address] {
         link.addr_info.filter { address in
-            address.family == (family == .ipv4 ? "inet" : "inet6") && !["link", "host"].contains(address.scope)
+            address.family == (family == .ipv4 ? "inet" : "inet6")
+                && !["link", "host"].contains(address.scope)
                 && address.isAssigned
         }
     }

@@ -70,7 +70,9 @@ struct OracleRun {
                 bursts += 1
                 let time = try await agreement(of: monitor, last)
                 guard let time else {
-                    Issue.record("seed \(seed), burst \(bursts) after \(made) changes:\n\(burst.joined(separator: "\n"))")
+                    Issue.record(
+                        "seed \(seed), burst \(bursts) after \(made) changes:\n\(burst.joined(separator: "\n"))"
+                    )
                     return monitor.counters
                 }
                 longest = max(longest, time)
@@ -102,16 +104,17 @@ struct OracleRun {
             let consumerAgrees = last.withLock { $0 }?.hasSameContent(as: latest) == true
             if answer == expected, consumerAgrees { return ContinuousClock.now - start }
         }
+        let tables = try await Program.run([
+            "bash", "-c",
+            "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip nexthop",
+        ])
+        Issue.record("the tables:\n\(tables.outputText)")
         for difference in answer.difference(from: expected) {
             switch difference {
             case .insert(_, let line, _): Issue.record("the monitor: \(line)")
             case .remove(_, let line, _): Issue.record("the oracle:  \(line)")
             }
         }
-        let tables = try await Program.run([
-            "bash", "-c", "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip nexthop",
-        ])
-        Issue.record("the tables:\n\(tables.outputText)")
         return nil
     }
 
