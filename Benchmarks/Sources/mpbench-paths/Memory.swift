@@ -8,7 +8,9 @@ enum Memory {
         var line = [CChar](repeating: 0, count: 256)
         while fgets(&line, 256, file) != nil {
             let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            if text.hasPrefix("VmRSS:") { return text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0 }
+            if text.hasPrefix("VmRSS:") {
+                return text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+            }
         }
         return 0
     }
