@@ -21,9 +21,12 @@ struct IPTables {
         var ifindex: UInt32
         var ifname: String
         var flags: [String]
-        var addr_info: [Address]
+        var addresses: [Address]
 
-        enum CodingKeys: CodingKey { case ifindex, ifname, flags, addr_info }
+        enum CodingKeys: String, CodingKey {
+            case ifindex, ifname, flags
+            case addresses = "addr_info"
+        }
 
         /// A link that goes while it is listed is printed as an object with nothing in it.
         init(from decoder: any Decoder) throws {
@@ -31,7 +34,7 @@ struct IPTables {
             ifindex = try container.decodeIfPresent(UInt32.self, forKey: .ifindex) ?? 0
             ifname = try container.decodeIfPresent(String.self, forKey: .ifname) ?? ""
             flags = try container.decodeIfPresent([String].self, forKey: .flags) ?? []
-            addr_info = try container.decodeIfPresent([Address].self, forKey: .addr_info) ?? []
+            addresses = try container.decodeIfPresent([Address].self, forKey: .addresses) ?? []
         }
     }
 
@@ -70,7 +73,12 @@ struct IPTables {
         var oif: String?
         var table: String?
         var action: String?
-        var suppress_prefixlen: Int?
+        var suppressedLength: Int?
+
+        enum CodingKeys: String, CodingKey {
+            case priority, src, dst, dstlen, oif, table, action
+            case suppressedLength = "suppress_prefixlen"
+        }
     }
 
     var links: [Link]

@@ -68,7 +68,7 @@ struct PathOracle {
         }
         return Line(
             index: link.ifindex, name: link.ifname, reason: reason, families: families,
-            addresses: link.addr_info.filter(\.isAssigned).compactMap { address in
+            addresses: link.addresses.filter(\.isAssigned).compactMap { address in
                 address.local.flatMap(Self.canonical).map { "\($0)/\(address.prefixlen)" }
             }.sorted(), gateways: gateways, metric: routes.map { $0.metric ?? 0 }.min())
     }
@@ -78,7 +78,7 @@ struct PathOracle {
     // MARK: Addresses
 
     private func usable(_ link: IPTables.Link, _ family: IPAddress.Family) -> [IPTables.Link.Address] {
-        link.addr_info.filter { address in
+        link.addresses.filter { address in
             address.family == (family == .ipv4 ? "inet" : "inet6")
                 && !["link", "host"].contains(address.scope)
                 && address.isAssigned
@@ -160,7 +160,7 @@ struct PathOracle {
                 if isReject, family == .ipv6 { continue }
                 let isThere = ways(of: route).contains { $0.dev == name }
                 guard isReject || isThere else { continue }
-                if let limit = rule.suppress_prefixlen, route.prefixLength <= limit { break }
+                if let limit = rule.suppressedLength, route.prefixLength <= limit { break }
                 return !isReject
             }
         }
