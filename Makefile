@@ -31,11 +31,13 @@ sanitize:
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest \
 		--skip NetworkLabTests --sanitize=address --scratch-path .build-asan
 
+FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources
+
 format:
-	swift format format --in-place --recursive --parallel Package.swift Sources Tests Examples
+	swift format format --in-place --recursive --parallel $(FORMATTED)
 
 format-check:
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples
+	swift format lint --strict --recursive --parallel $(FORMATTED)
 
 clean:
 	rm -rf .build .build-tsan .build-asan

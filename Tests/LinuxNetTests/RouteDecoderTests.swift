@@ -1,3 +1,4 @@
+import Foundation
 import PathCore
 import TestSupport
 import Testing
@@ -84,14 +85,22 @@ struct RouteDecoderTests {
         return starts
     }
 
-    @Test("never traps: 120,000 mutations of a recording and of random bytes")
+    /// `FUZZ_INPUTS` asks for more, or other, with `FUZZ_SEED`.
+    private static let inputs = number("FUZZ_INPUTS") ?? 120_000
+    private static let seed = UInt64(number("FUZZ_SEED") ?? 20_261_121)
+
+    private static func number(_ name: String) -> Int? {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) }
+    }
+
+    @Test("never traps: mutations of a recording and of random bytes")
     func mutations() throws {
         let corpus = try Recording().datagrams
-        var random = SplitMix64(seed: 20_261_121)
+        var random = SplitMix64(seed: Self.seed)
         var decoder = RouteDecoder()
         var events = 0
         let interesting: [UInt8] = [0, 1, 2, 3, 4, 7, 8, 15, 16, 0x7F, 0x80, 0xFE, 0xFF]
-        for round in 0..<120_000 {
+        for round in 0..<Self.inputs {
             var bytes = corpus[Int(random.next() % UInt64(corpus.count))]
             if round % 40 == 0 {
                 bytes = (0..<Int(random.next() % 600)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -113,13 +122,15 @@ struct RouteDecoderTests {
                 _ = try? NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
                     _ = NetlinkAnswer.error(in: message)
                     _ = decoder.fact(in: message)
+                    _ = decoder.route(in: message)?.hops
+                    _ = NexthopObject(message)
                 }
                 return decoder.events(in: datagram).count
             }
         }
         // The mutations are not so wild that nothing gets as far as the attributes.
-        #expect(events > 20_000)
-        #expect(decoder.malformed > 10_000)
+        #expect(events > Self.inputs / 6)
+        #expect(decoder.malformed > Self.inputs / 12)
     }
 
     @Test("reads an empty datagram as nothing")

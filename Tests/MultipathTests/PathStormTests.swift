@@ -11,7 +11,7 @@ struct PathStormTests {
         "10,000 veth pairs that come and go are not worth one update, and who asks afterwards sees what is left",
         .inNamespace(within: .seconds(180)))
     func storm() async throws {
-        try await World.make()
+        try await TestNetwork.make()
         let monitor = PathMonitor()
         let seen = Locked([PathSnapshot]())
         let consumer = Task {
@@ -30,12 +30,11 @@ struct PathStormTests {
                     "link set ceth\(number) up",
                 ]
             }
-            try await World.ip(pairs + ["link del group 9"])
+            try await TestNetwork.ip(pairs + ["link del group 9"])
         }
         // A change that is worth telling comes after them all.
-        try await World.ip([
-            "link add docker0 type bridge", "route replace default via 192.0.2.9 dev eth0 metric 100",
-        ])
+        try await TestNetwork.ip(
+            "link add docker0 type bridge", "route replace default via 192.0.2.9 dev eth0 metric 100")
         try await Program.wait("the change after the storm") { seen.withLock { $0.count } > 1 }
         print(
             "measured: \(Self.rounds * Self.pairs) veth pairs in \(ContinuousClock.now - start),",
@@ -43,7 +42,7 @@ struct PathStormTests {
         let updates = seen.withLock { $0 }
         #expect(updates.count == 2)
         #expect(updates.last?.changes.map(\.reason) == [.gatewaysChanged])
-        #expect(updates.last?.primary?.gateways.map(\.description) == ["192.0.2.9"])
+        #expect(updates.last?.primary?.gateways.map(\.description) == ["192.0.2.9", "2001:db8::1"])
         // The bridge is told to nobody, and known to who asks.
         try await Program.wait("the bridge") {
             let now = try await monitor.currentPath()
@@ -53,20 +52,4 @@ struct PathStormTests {
 
     private static let pairs = 500
     private static let rounds = 20
-}
-
-/// A network with one path.
-private enum World {
-    static func make() async throws {
-        try await ip([
-            "link add eth0 type veth peer name far0", "address add 192.0.2.2/24 dev eth0", "link set eth0 up",
-            "link set far0 up", "route add default via 192.0.2.1 dev eth0 metric 100",
-        ])
-    }
-
-    static func ip(_ commands: [String]) async throws {
-        let result = try await Program.run(
-            ["ip", "-batch", "-"], input: Data(commands.joined(separator: "\n").utf8), within: .seconds(120))
-        #expect(result.status == 0, "\(result.errors)")
-    }
 }

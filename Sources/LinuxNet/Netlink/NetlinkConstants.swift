@@ -35,6 +35,7 @@ enum LinkAttribute {
     static let name = UInt16(IFLA_IFNAME)
     static let info = UInt16(IFLA_LINKINFO)
     static let infoKind = UInt16(IFLA_INFO_KIND)
+    static let infoPortKind = UInt16(IFLA_INFO_SLAVE_KIND)
     static let wireless = UInt16(IFLA_WIRELESS)
     static let hardwareAddress = UInt16(IFLA_ADDRESS)
     static let lower = UInt16(IFLA_LINK)

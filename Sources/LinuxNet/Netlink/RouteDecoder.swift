@@ -97,6 +97,7 @@ package struct RouteDecoder {
         var lower: InterfaceIndex?
         var hardwareAddress: [UInt8] = []
         var isLowerElsewhere = false
+        var portKind: String?
         var isWirelessReport = false
         let whole = NetlinkAttributes(payload, after: MemoryLayout<ifinfomsg>.size).visit { type, value in
             switch type {
@@ -104,6 +105,7 @@ package struct RouteDecoder {
             case LinkAttribute.info:
                 NetlinkAttributes(value).visit { type, value in
                     if type == LinkAttribute.infoKind { kind = value.text }
+                    if type == LinkAttribute.infoPortKind { portKind = value.text }
                 }
             case LinkAttribute.lower: lower = value.number()
             case LinkAttribute.lowerNamespace: isLowerElsewhere = true
@@ -123,6 +125,7 @@ package struct RouteDecoder {
             LinkFact(
                 index: index, name: name, hardwareType: hardwareType,
                 flags: LinkFact.Flags(rawValue: flags), kind: kind,
+                portKind: portKind,
                 // The index of a link in another namespace says nothing here; one that is bound to none says 0.
                 lower: isLowerElsewhere || lower == 0 || lower == index ? nil : lower,
                 hardwareAddress: hardwareAddress))

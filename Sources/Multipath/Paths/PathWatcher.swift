@@ -15,6 +15,8 @@ actor PathWatcher {
     private var delivery: EventThread.Token?
     /// Tables that are out of date, and are read before the next snapshot.
     private var stale: KernelTables = []
+    private var laterLooks: [Int: EventThread.Token] = [:]
+    private var lateEvents: Set<Int> = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
     private let configuration: PathMonitor.Configuration
@@ -148,10 +150,10 @@ actor PathWatcher {
         closeSockets()
         hints?.stop()
         networkManager?.stop()
-        for timer in [retry, delivery, patience] {
-            if let timer { EventThread.shared.cancelTimer(timer) }
+        for timer in [retry, delivery, patience].compactMap({ $0 }) + laterLooks.values {
+            EventThread.shared.cancelTimer(timer)
         }
-        (retry, delivery, patience, hints, networkManager) = (nil, nil, nil, nil, nil)
+        (retry, delivery, patience, laterLooks, hints, networkManager) = (nil, nil, nil, [:], nil, nil)
         channel.end()
     }
 
@@ -179,18 +181,25 @@ actor PathWatcher {
             readLater(after: Self.resyncInterval)
             return
         }
-        // Who has a path wants to know at once that it is gone, and who has none that there is one. All else
-        // can wait for its burst to end; what concerns no path of ours is not even looked up before.
-        let concerned = stale == .all || events.contains { concernsPaths($0) }
-        var isUrgent = false
-        if concerned {
-            guard refresh() else { return }
-            let snapshot = reducer.snapshot()
-            isUrgent =
-                published.map { old in
-                    old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
-                } ?? true
+        if stale.contains(.routes) { lookAgain() }
+        // What concerns no path of ours is not even looked up before its burst ends.
+        if stale == .all || events.contains(where: concernsPaths) {
+            look()
+        } else {
+            if coalescer.changed(isUrgent: false, at: .now) { deliver() }
+            setDeliveryTimer()
         }
+    }
+
+    /// Reads what is out of date, and tells it now or when its burst ends. Who has a path wants to know at
+    /// once that it is gone, and who has none that there is one; all else can wait.
+    private func look() {
+        guard refresh() else { return }
+        let snapshot = reducer.snapshot()
+        let isUrgent =
+            published.map { old in
+                old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
+            } ?? true
         if coalescer.changed(isUrgent: isUrgent, at: .now) {
             // A radio's driver may take its time over a question, just when its network is gone. What it says
             // can wait; the loss can't.
@@ -198,6 +207,32 @@ actor PathWatcher {
             if isUrgent, hints != nil { _ = coalescer.changed(isUrgent: false, at: .now) }
         }
         setDeliveryTimer()
+    }
+
+    /// Reads the routes again a little later, twice.
+    ///
+    /// The kernel announces that an IPv4 route, or the address it depends on, is gone before it removes the
+    /// route (fib_table_delete, __inet_del_ifa), and since Linux 6.10 nothing keeps a reader waiting that
+    /// long. So what is read right after an announcement may be what was before it.
+    private func lookAgain() {
+        for (number, delay) in Self.laterLooks.enumerated() {
+            guard laterLooks[number] == nil else {
+                // The one that is due may come too early for this event.
+                lateEvents.insert(number)
+                continue
+            }
+            laterLooks[number] = EventThread.shared.schedule(at: MonotonicTime.now.advanced(by: delay)) {
+                [unowned self] in self.assumeIsolated { $0.takeLaterLook(number) }
+            }
+        }
+    }
+
+    private func takeLaterLook(_ number: Int) {
+        laterLooks[number] = nil
+        if lateEvents.remove(number) != nil { lookAgain() }
+        stale.formUnion(.routes)
+        guard retry == nil, refresh() else { return }
+        if published?.hasSameContent(as: reducer.snapshot()) != true { look() }
     }
 
     private func concernsPaths(_ event: KernelEvent) -> Bool {
@@ -262,6 +297,8 @@ actor PathWatcher {
 
     private static let resyncInterval = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(1)
+    /// The first for speed, the second in case the one who removes the route is kept waiting.
+    private static let laterLooks = [Duration.milliseconds(10), .milliseconds(100)]
 
     private func read(_ stale: KernelTables) throws {
         guard let tables else { throw PathMonitorError("the netlink socket is closed") }

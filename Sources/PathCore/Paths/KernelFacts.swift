@@ -13,6 +13,8 @@ public struct LinkFact: Sendable, Hashable {
     public var flags: Flags
     /// The kind of a virtual link (IFLA_INFO_KIND): `veth`, `bridge`, `wireguard`, …; nil for hardware.
     public var kind: String?
+    /// What it is a part of (IFLA_INFO_SLAVE_KIND): `bridge`, `bond`, `vrf`, …; nil for a link by itself.
+    public var portKind: String?
     /// The interface below a VLAN, a macvlan or a tunnel that is bound to one (IFLA_LINK), in this namespace.
     public var lower: InterfaceIndex?
     /// The address on the link (IFLA_ADDRESS): six bytes on Ethernet.
@@ -48,14 +50,15 @@ public struct LinkFact: Sendable, Hashable {
 
     public init(
         index: InterfaceIndex, name: String, hardwareType: UInt16 = 1, flags: Flags = [.up, .lowerUp],
-        kind: String? = nil, lower: InterfaceIndex? = nil, hardwareAddress: [UInt8] = [],
-        device: Device = Device()
+        kind: String? = nil, portKind: String? = nil, lower: InterfaceIndex? = nil,
+        hardwareAddress: [UInt8] = [], device: Device = Device()
     ) {
         self.index = index
         self.name = name
         self.hardwareType = hardwareType
         self.flags = flags
         self.kind = kind
+        self.portKind = portKind
         self.lower = lower
         self.hardwareAddress = hardwareAddress
         self.device = device
@@ -98,11 +101,14 @@ public struct AddressFact: Sendable, Hashable {
         self.scope = scope
     }
 
-    /// Whether the kernel may use it as the source of a connection that leaves the link.
-    public var isUsable: Bool {
-        guard scope < 253, !flags.contains(.duplicate) else { return false }
-        return !flags.contains(.tentative) || flags.contains(.optimistic)
+    /// Whether the interface has it: it is no other host's, and that is not being found out any more. The
+    /// kernel announces some addresses only then.
+    public var isAssigned: Bool {
+        !flags.contains(.duplicate) && (!flags.contains(.tentative) || flags.contains(.optimistic))
     }
+
+    /// Whether the kernel may use it as the source of a connection that leaves the link.
+    public var isUsable: Bool { scope < 253 && isAssigned }
 }
 
 /// One way of a default route: RTM_NEWROUTE with a destination of length 0. A multipath route is several.

@@ -60,9 +60,13 @@ public struct SnapshotReducer: Sendable {
 
     /// The interfaces for which it makes sense to ask the kernel whether they lead to the Internet: those with
     /// an address of the family that could be used there.
+    ///
+    /// A link of a VRF is not asked about. A socket bound to it would get out, by the VRF's own table; but
+    /// whoever put it there wants it apart from the traffic of sockets that are in no VRF.
     public var interfacesWorthAsking: [IPAddress.Family: [InterfaceIndex]] {
         var worth: [IPAddress.Family: [InterfaceIndex]] = [:]
-        for link in links.values where isWorking(link) && !link.flags.contains(.loopback) {
+        for link in links.values
+        where isWorking(link) && !link.flags.contains(.loopback) && link.portKind != "vrf" {
             let usable = (addresses[link.index] ?? [:]).values.filter(\.isUsable)
             for family in IPAddress.Family.allCases
             where usable.contains(where: { $0.address.family == family && !$0.address.isLinkLocal }) {
@@ -160,7 +164,7 @@ public struct SnapshotReducer: Sendable {
         return PathInterface(
             index: link.index, name: link.name, type: type, expensive: own.expensive,
             constrained: own.constrained,
-            addresses: facts.filter { !$0.flags.contains(.duplicate) }.map(\.described).sorted(),
+            addresses: facts.filter(\.isAssigned).map(\.described).sorted(),
             gateways: gateways, metric: mine.map(\.metric).min(), nameServers: tags.nameServers(of: link),
             ssid: tags.ssid(of: link), carriers: chain.map(carrier), quality: tags.quality(of: link),
             supportsIPv4: supports(.ipv4), supportsIPv6: supports(.ipv6))
@@ -174,11 +178,19 @@ public struct SnapshotReducer: Sendable {
         if !link.flags.contains(.lowerUp) { return .noCarrier }
         if interface.supportsIPv4 || interface.supportsIPv6 { return nil }
         let families = IPAddress.Family.allCases.filter { leads(link, $0) }
-        if families.isEmpty { return .noDefaultRoute }
+        // An interface without an address is not asked about; its default routes tell that it lacks one.
+        let lacksAddress = routes.contains { route in
+            route.interface == link.index && !hasUsableAddress(link, route.family)
+        }
+        if families.isEmpty { return lacksAddress ? .noAddress : .noDefaultRoute }
         if let tunnel = families.compactMap({ tunnels[$0] }).first(where: { $0.index != link.index }) {
             return .behindTunnel(tunnel.name)
         }
         return .noAddress
+    }
+
+    private func hasUsableAddress(_ link: LinkFact, _ family: IPAddress.Family) -> Bool {
+        (addresses[link.index] ?? [:]).values.contains { $0.address.family == family && $0.isUsable }
     }
 
     private func type(of link: LinkFact) -> Verdict<InterfaceType> {
