@@ -99,7 +99,7 @@ extension SubflowCommands {
 
     /// Adds an endpoint. Connections that are fully established make their subflows at once.
     ///
-    /// - Throws: EEXIST for an address or an id that is there, EINVAL beyond the eighth.
+    /// - Throws: EBUSY for an id that is there, EEXIST for an address, ERANGE beyond the eighth.
     package func add(_ endpoint: PathManagerEndpoint) throws(SystemError) {
         try change("add the MPTCP endpoint \(endpoint.address)", PathManagerCommand.addAddress, endpoint)
     }

@@ -221,8 +221,38 @@ struct SubflowCommandsTests {
         #expect(try control.perform(.withdraw(cellular), on: token) == .accepted)
         #expect(try control.perform(.withdraw(cellular), on: token) == .accepted)
         #expect(try commands.endpoints() == [])
+
+        // A first subflow from an address without an endpoint.
+        let other = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .systemWide(because: .settingBusy))
+        let second = try network.connect(other, to: Network.server4)
+        try second.exchange()
+        let yield = SubflowAction.prioritize(local: second.local, remote: Network.server4, isBackup: true)
+        #expect(try control.perform(yield, on: second.token) == .accepted)
+        try network.waitForServerEvent {
+            if case .subflowPriority(_, let facts) = $0 {
+                facts.remote == second.local && facts.isBackup == true
+            } else {
+                false
+            }
+        }
         try control.restore()
         #expect(try commands.endpoints() == [wifi])
+        let twice = #expect(throws: SystemError.self) { try commands.add(wifi) }
+        #expect(twice?.errno == EBUSY, "\(String(describing: twice))")
+        var unnumbered = wifi
+        unnumbered.id = 0
+        let again = #expect(throws: SystemError.self) { try commands.add(unnumbered) }
+        #expect(again?.errno == EEXIST, "\(String(describing: again))")
+        for number in UInt32(1)...7 {
+            try commands.add(PathManagerEndpoint(IPAddress(ipv4: 0xC633_6480 + number), flags: .signal))
+        }
+        let ninth = #expect(throws: SystemError.self) {
+            try commands.add(PathManagerEndpoint(IPAddress("192.0.2.99")!, flags: .signal))
+        }
+        #expect(ninth?.errno == ERANGE, "\(String(describing: ninth))")
+        for endpoint in try commands.endpoints() where endpoint != wifi {
+            try commands.deleteEndpoint(id: endpoint.id)
+        }
         try commands.deleteEndpoint(id: 9)
         #expect(try commands.endpoints() == [])
     }
