@@ -113,10 +113,14 @@ let package = Package(
             name: "racestorm",
             dependencies: ["MultipathNIO", .product(name: "NIOCore", package: "swift-nio")],
             path: "Tests/RaceStorm", swiftSettings: strict),
+        // What tests need another process for: one that lacks a right, or that is killed.
+        .executableTarget(
+            name: "subflow-probe", dependencies: ["LinuxNet", "PathCore"], path: "Tests/SubflowProbe",
+            swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport"],
+            name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),

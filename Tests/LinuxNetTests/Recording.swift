@@ -4,13 +4,14 @@ import Testing
 
 @testable import LinuxNet
 
-/// Datagrams that a 6.18 kernel sent while links, addresses and routes of many kinds were made, changed and
-/// removed, and its dumps of the tables in between. Each stands behind its length, 32 bits little-endian.
+/// Datagrams that a 6.18 kernel sent. Each stands behind its length, 32 bits little-endian.
 struct Recording {
     let datagrams: [[UInt8]]
 
-    init() throws {
-        let file = Bundle.module.url(forResource: "rtnetlink", withExtension: "bin", subdirectory: "Fixtures")
+    /// - Parameter name: `rtnetlink`, recorded while links, addresses and routes of many kinds were made, changed
+    ///   and removed, with dumps of the tables in between; or `mptcp-events`.
+    init(_ name: String = "rtnetlink") throws {
+        let file = Bundle.module.url(forResource: name, withExtension: "bin", subdirectory: "Fixtures")
         let bytes = [UInt8](try Data(contentsOf: try #require(file)))
         var datagrams: [[UInt8]] = []
         var position = 0

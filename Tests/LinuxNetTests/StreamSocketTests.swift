@@ -51,7 +51,7 @@ struct StreamSocketTests {
         let socket = try StreamSocket(.ipv4, .mptcp)
         let isConnected = try socket.connect(to: try #require(local))
         if !isConnected { _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable) }
-        let full = TransportSample.fullSubflows(socket.descriptor.number)?.first
+        let full = TransportSample.full(socket.descriptor.number)?.subflows.first
         let numbered = TransportSample.numberedSubflows(socket.descriptor.number)?.first
         #expect(full != nil)
         #expect(full?.local == numbered?.local)

@@ -151,3 +151,83 @@ enum WirelessAttribute {
     static let rate16: UInt16 = 1  // NL80211_RATE_INFO_BITRATE
     static let rate32: UInt16 = 5  // NL80211_RATE_INFO_BITRATE32
 }
+
+/// include/uapi/linux/mptcp_pm.h, as of Linux 6.18; Debian 12's mptcp.h lacks many. Each is stable API.
+enum PathManagerCommand {
+    static let addAddress: UInt8 = 1  // MPTCP_PM_CMD_ADD_ADDR
+    static let deleteAddress: UInt8 = 2
+    static let getAddress: UInt8 = 3
+    static let flushAddresses: UInt8 = 4
+    static let setLimits: UInt8 = 5
+    static let getLimits: UInt8 = 6
+    static let setFlags: UInt8 = 7
+    static let announce: UInt8 = 8
+    static let remove: UInt8 = 9
+    static let createSubflow: UInt8 = 10  // MPTCP_PM_CMD_SUBFLOW_CREATE
+    static let destroySubflow: UInt8 = 11
+}
+
+enum PathManagerAttribute {
+    static let address: UInt16 = 1  // MPTCP_PM_ATTR_ADDR
+    static let acceptedAddresses: UInt16 = 2  // MPTCP_PM_ATTR_RCV_ADD_ADDRS
+    static let subflows: UInt16 = 3
+    static let token: UInt16 = 4
+    static let localID: UInt16 = 5  // MPTCP_PM_ATTR_LOC_ID
+    static let remoteAddress: UInt16 = 6  // MPTCP_PM_ATTR_ADDR_REMOTE
+}
+
+/// Inside an address. The port is in host order here, and in network order in events.
+enum PathManagerAddress {
+    static let family: UInt16 = 1  // MPTCP_PM_ADDR_ATTR_FAMILY
+    static let id: UInt16 = 2
+    static let ipv4: UInt16 = 3
+    static let ipv6: UInt16 = 4
+    static let port: UInt16 = 5
+    static let flags: UInt16 = 6
+    static let interface: UInt16 = 7  // MPTCP_PM_ADDR_ATTR_IF_IDX
+
+    static let signal: UInt32 = 1 << 0  // MPTCP_PM_ADDR_FLAG_SIGNAL
+    static let subflow: UInt32 = 1 << 1
+    static let backup: UInt32 = 1 << 2
+    static let fullMesh: UInt32 = 1 << 3
+    static let implicit: UInt32 = 1 << 4
+    static let laminar: UInt32 = 1 << 5
+}
+
+/// enum mptcp_event_type
+enum PathManagerEvent {
+    static let created: UInt8 = 1
+    static let established: UInt8 = 2
+    static let closed: UInt8 = 3
+    static let announced: UInt8 = 6
+    static let removed: UInt8 = 7
+    static let subflowEstablished: UInt8 = 10
+    static let subflowClosed: UInt8 = 11
+    static let subflowPriority: UInt8 = 13
+    static let listenerCreated: UInt8 = 15
+    static let listenerClosed: UInt8 = 16
+}
+
+/// enum mptcp_event_attr
+enum PathManagerEventAttribute {
+    static let token: UInt16 = 1
+    static let localID: UInt16 = 3  // MPTCP_ATTR_LOC_ID
+    static let remoteID: UInt16 = 4
+    static let localIPv4: UInt16 = 5  // MPTCP_ATTR_SADDR4
+    static let localIPv6: UInt16 = 6
+    static let remoteIPv4: UInt16 = 7
+    static let remoteIPv6: UInt16 = 8
+    static let localPort: UInt16 = 9
+    static let remotePort: UInt16 = 10
+    static let backup: UInt16 = 11
+    static let error: UInt16 = 12
+    static let flags: UInt16 = 13
+    static let interface: UInt16 = 15  // MPTCP_ATTR_IF_IDX
+    static let resetReason: UInt16 = 16
+    static let resetFlags: UInt16 = 17
+    /// Of kernels before 6.18, which have no flag for it.
+    static let isServer: UInt16 = 18  // MPTCP_ATTR_SERVER_SIDE
+
+    static let deniesJoinToFirst: UInt16 = 1 << 0  // MPTCP_PM_EV_FLAG_DENY_JOIN_ID0
+    static let serverSide: UInt16 = 1 << 1
+}

@@ -16,6 +16,19 @@ package enum LocalSocket {
         return socket
     }
 
+    /// Takes a name, which nobody else in the network namespace this thread is in can have until the descriptor
+    /// is closed: by its owner, or by the kernel when the process ends, whatever ended it.
+    /// - Throws: EADDRINUSE where somebody has it.
+    package static func take(_ name: String) throws(SystemError) -> Descriptor {
+        let socket = try make()
+        var address = sockaddr_un()
+        let length = mp_abstract_address(&address, name)
+        try systemCall("take the name @\(name)") {
+            withGenericAddress(&address) { bind(socket.number, $0, length) }
+        }
+        return socket
+    }
+
     package static func connect(_ name: String) throws(SystemError) -> Descriptor {
         let socket = try make()
         var address = sockaddr_un()

@@ -11,13 +11,23 @@ package struct StreamSocket: ~Copyable, Sendable {
     ///
     /// - Throws: ENOPROTOOPT or EPROTONOSUPPORT where MPTCP is switched off or not built in.
     package init(_ family: IPAddress.Family, _ transport: TransportProtocol) throws(SystemError) {
+        try self.init(settingOptionsOf: Self.makeDescriptor(family, transport))
+    }
+
+    /// socket(2) and nothing else.
+    static func makeDescriptor(
+        _ family: IPAddress.Family, _ transport: TransportProtocol
+    ) throws(SystemError) -> Descriptor {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
-        let descriptor = Descriptor(
+        return Descriptor(
             owning: try systemCall("make a socket") {
                 socket(
                     family == .ipv4 ? AF_INET : AF_INET6, type,
                     transport == .mptcp ? CInt(MP_IPPROTO_MPTCP) : 0)
             })
+    }
+
+    init(settingOptionsOf descriptor: consuming Descriptor) throws(SystemError) {
         try SocketOption.set(descriptor.number, CInt(IPPROTO_TCP), TCP_NODELAY, 1, "TCP_NODELAY")
         self.descriptor = descriptor
     }

@@ -6,19 +6,7 @@ import CLinux
 import Glibc
 import PathCore
 
-/// A connection's state at one moment.
-package struct TransportSample: Sendable, Hashable {
-    /// What carries the bytes now.
-    package enum Kind: Sendable, Hashable {
-        /// MPTCP; the token names the connection in the kernel's path manager.
-        case mptcp(token: UInt32)
-        case tcp
-    }
-
-    package var kind: Kind
-    /// One for each subflow the kernel still has; one for plain TCP.
-    package var subflows: [SubflowSample]
-
+extension TransportSample {
     /// Asks for a socket's state; nil for a descriptor that is no TCP socket.
     package static func read(_ descriptor: CInt) -> TransportSample? {
         readMPTCP(descriptor) ?? readTCP(descriptor)
@@ -27,28 +15,30 @@ package struct TransportSample: Sendable, Hashable {
     /// Whether a connection is MPTCP. A socket that asked for it and fell back answers EOPNOTSUPP (IPv4) or
     /// ENOPROTOOPT (IPv6); one that falls back later has the flag.
     package static func isMPTCP(_ descriptor: CInt) -> Bool {
-        token(descriptor) != nil
+        connection(descriptor) != nil
     }
 
-    /// The connection's token, where it is MPTCP.
-    private static func token(_ descriptor: CInt) -> UInt32? {
+    /// What the kernel counts for an MPTCP connection as a whole; nil for plain TCP.
+    package static func connection(_ descriptor: CInt) -> ConnectionSample? {
         var info = mp_mptcp_info()
+        // An older kernel writes less; what it leaves out stays 0.
         var length = socklen_t(MemoryLayout<mp_mptcp_info>.size)
-        guard getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_INFO), &info, &length) == 0,
-            info.flags & UInt32(MP_MPTCP_INFO_FLAG_FALLBACK) == 0
-        else { return nil }
-        return info.token
+        guard getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_INFO), &info, &length) == 0 else {
+            return nil
+        }
+        return ConnectionSample(info)
     }
 
     private static func readMPTCP(_ descriptor: CInt) -> TransportSample? {
-        guard let token = token(descriptor) else { return nil }
+        if let full = full(descriptor) { return full }
+        guard let connection = connection(descriptor) else { return nil }
         return TransportSample(
-            kind: .mptcp(token: token),
-            subflows: fullSubflows(descriptor) ?? numberedSubflows(descriptor) ?? [])
+            kind: .mptcp(token: connection.token.value), subflows: numberedSubflows(descriptor) ?? [],
+            connection: connection)
     }
 
-    /// The subflows by MPTCP_FULL_INFO (Linux 6.5).
-    static func fullSubflows(_ descriptor: CInt) -> [SubflowSample]? {
+    /// All at once by MPTCP_FULL_INFO (Linux 6.5); nil for plain TCP and for older kernels.
+    static func full(_ descriptor: CInt) -> TransportSample? {
         var capacity = 8
         // Once more where there are more subflows than there was room for.
         for _ in 0..<2 {
@@ -67,13 +57,13 @@ package struct TransportSample: Sendable, Hashable {
                         descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length)
                 }
             }
-            guard status == 0 else { return nil }
+            guard status == 0, let connection = ConnectionSample(info.mptcp_info) else { return nil }
             let count = Int(info.num_subflows)
             if count > capacity {
                 capacity = count + 4
                 continue
             }
-            return (0..<count).map { index in
+            let subflows = (0..<count).map { index in
                 flows.withUnsafeBytes { flows in
                     let start = index * MemoryLayout<mp_mptcp_subflow_info>.stride
                     return SubflowSample(
@@ -83,6 +73,8 @@ package struct TransportSample: Sendable, Hashable {
                     )
                 }
             }
+            return TransportSample(
+                kind: .mptcp(token: connection.token.value), subflows: subflows, connection: connection)
         }
         return nil
     }
@@ -138,47 +130,55 @@ package struct TransportSample: Sendable, Hashable {
     }
 }
 
-/// One subflow, or the one connection of plain TCP.
-package struct SubflowSample: Sendable, Hashable {
-    /// The kernel's number for it; subflows are numbered as they are made.
-    package var id: UInt32
-    package var local: IPEndpoint?
-    package var remote: IPEndpoint?
-    /// Payload sent, each byte once: retransmissions are counted apart.
-    package var bytesSent: UInt64
-    package var bytesRetransmitted: UInt64
-    package var bytesReceived: UInt64
-    /// Smoothed round-trip time and its mean deviation (RFC 6298).
-    package var smoothedRTT: Duration
-    package var rttVariation: Duration
-    package var minimumRTT: Duration?
-
-    package init(
-        id: UInt32, local: IPEndpoint?, remote: IPEndpoint?, bytesSent: UInt64, bytesRetransmitted: UInt64,
-        bytesReceived: UInt64, smoothedRTT: Duration, rttVariation: Duration, minimumRTT: Duration?
-    ) {
-        self.id = id
-        self.local = local
-        self.remote = remote
-        self.bytesSent = bytesSent
-        self.bytesRetransmitted = bytesRetransmitted
-        self.bytesReceived = bytesReceived
-        self.smoothedRTT = smoothedRTT
-        self.rttVariation = rttVariation
-        self.minimumRTT = minimumRTT
-    }
-
-    init(id: UInt32, _ info: mp_tcp_info, local: IPEndpoint?, remote: IPEndpoint?) {
-        self.id = id
-        self.local = local?.unmapped
-        self.remote = remote?.unmapped
-        bytesSent = info.bytes_sent &- info.bytes_retrans
+extension ConnectionSample {
+    /// nil for a connection that fell back to TCP.
+    init?(_ info: mp_mptcp_info) {
+        guard info.flags & UInt32(MP_MPTCP_INFO_FLAG_FALLBACK) == 0 else { return nil }
+        self.init(token: ConnectionToken(info.token))
+        additionalSubflows = info.subflows
+        totalSubflows = info.subflows_total
+        writeSequence = info.write_seq
+        firstUnacknowledged = info.snd_una
+        nextExpected = info.rcv_nxt
+        bytesSent = info.bytes_sent
+        bytesReceived = info.bytes_received
         bytesRetransmitted = info.bytes_retrans
-        // The peer's FIN takes a sequence number, which the kernel counts as a byte received.
-        bytesReceived = info.bytes_received &- (Self.hasFIN(info.state) && info.bytes_received > 0 ? 1 : 0)
-        smoothedRTT = .microseconds(Int64(info.rtt))
-        rttVariation = .microseconds(Int64(info.rttvar))
-        minimumRTT = info.min_rtt == .max || info.min_rtt == 0 ? nil : .microseconds(Int64(info.min_rtt))
+        acknowledged = info.bytes_acked
+        retransmissions = info.retransmits
+        sinceDataSent = .milliseconds(Int64(info.last_data_sent))
+        sinceDataReceived = .milliseconds(Int64(info.last_data_recv))
+        sinceAcknowledgement = .milliseconds(Int64(info.last_ack_recv))
+    }
+}
+
+extension SubflowSample {
+    init(id: UInt32, _ info: mp_tcp_info, local: IPEndpoint?, remote: IPEndpoint?) {
+        self.init(
+            id: id, local: local?.unmapped, remote: remote?.unmapped,
+            bytesSent: info.bytes_sent &- info.bytes_retrans, bytesRetransmitted: info.bytes_retrans,
+            // The peer's FIN takes a sequence number, which the kernel counts as a byte received.
+            bytesReceived: info.bytes_received
+                &- (Self.hasFIN(info.state) && info.bytes_received > 0 ? 1 : 0),
+            smoothedRTT: .microseconds(Int64(info.rtt)), rttVariation: .microseconds(Int64(info.rttvar)),
+            minimumRTT: info.min_rtt == .max || info.min_rtt == 0
+                ? nil : .microseconds(Int64(info.min_rtt)))
+        state = State(rawValue: info.state) ?? .unknown
+        unacknowledged = info.unacked
+        unsent = info.notsent_bytes
+        acknowledged = info.bytes_acked
+        delivered = info.delivered
+        lost = info.lost
+        timeouts = info.retransmits
+        backoff = info.backoff
+        unansweredProbes = info.probes
+        retransmissions = info.total_retrans
+        sendWindow = info.snd_wnd
+        receiverRTT = .microseconds(Int64(info.rcv_rtt))
+        retransmissionTimeout = .microseconds(Int64(info.rto))
+        sinceDataSent = .milliseconds(Int64(info.last_data_sent))
+        sinceDataReceived = .milliseconds(Int64(info.last_data_recv))
+        sinceAcknowledgement = .milliseconds(Int64(info.last_ack_recv))
+        deliveryRate = info.delivery_rate
     }
 
     /// TIME_WAIT 6, CLOSE_WAIT 8, LAST_ACK 9, CLOSING 11; and CLOSE 7, reached by FINs if not by a reset.

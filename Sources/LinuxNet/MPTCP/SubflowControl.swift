@@ -1,0 +1,180 @@
+import CLinux
+import Glibc
+import PathCore
+
+/// Does what the machines of the modes decide, as far as may be: the seam behind which the kernel is, or
+/// another process that may do more than this one.
+package protocol SubflowControl: AnyObject {
+    /// How far it goes, and why no further.
+    var level: ControlLevel { get }
+
+    /// Does one thing to a connection, and waits for the kernel's answer, but not for the peer's.
+    /// - Throws: what the kernel says against it.
+    func perform(
+        _ action: SubflowAction, on connection: ConnectionToken
+    ) throws(SystemError)
+        -> SubflowOutcome
+}
+
+/// Steers connections whose sockets have the userspace path manager, each on its own.
+package final class ConnectionSubflowControl: SubflowControl {
+    package let level = ControlLevel.perConnection
+    private let commands: SubflowCommands
+
+    package init(_ commands: SubflowCommands) { self.commands = commands }
+
+    package func perform(
+        _ action: SubflowAction, on connection: ConnectionToken
+    ) throws(SystemError) -> SubflowOutcome {
+        do throws(SystemError) {
+            switch action {
+            case .create(let local, let isBackup, let remote):
+                try commands.createSubflow(connection, from: local, isBackup: isBackup, to: remote)
+            case .withdraw(let local): try commands.remove(connection, localID: local.id)
+            case .destroy(let local, let remote):
+                try commands.destroySubflow(connection, local: local, remote: remote)
+            case .prioritize(let local, let remote, let isBackup):
+                try commands.setBackup(connection, local: local, remote: remote, isBackup)
+            case .announce(let local): try commands.announce(connection, local)
+            }
+            return .accepted
+        } catch {
+            // The peer, asked to by RM_ADDR, may have closed the subflow first.
+            if error.errno == ESRCH { return .alreadyGone }
+            // The kernel says EINVAL of all kinds of mistakes, and of this, which is none.
+            if error.errno == EINVAL, error.detail?.contains("userspace PM not selected") == true {
+                return .refused(.foreignSocket)
+            }
+            throw error
+        }
+    }
+}
+
+/// Steers the connections of the kernel's path manager, all at once: what is asked for one is done to the
+/// endpoint of that address, for every connection of the network namespace.
+///
+/// Endpoints that were there before belong to somebody else: their flags and their absence are changed like
+/// those of the others, because that is what steering all connections means, but they are given back by
+/// `restore`.
+package final class EndpointSubflowControl: SubflowControl {
+    package let level: ControlLevel
+    private let commands: SubflowCommands
+    private let original: [PathManagerEndpoint]
+
+    /// - Parameter limit: why connections can't be steered on their own.
+    package init(_ commands: SubflowCommands, because limit: ControlLimit) throws(SystemError) {
+        self.commands = commands
+        level = .systemWide(because: limit)
+        original = try commands.endpoints().filter { !$0.flags.contains(.implicit) }
+    }
+
+    package func perform(
+        _ action: SubflowAction, on connection: ConnectionToken
+    ) throws(SystemError) -> SubflowOutcome {
+        switch action {
+        case .create(let local, let isBackup, _): return try create(local, isBackup)
+        case .withdraw(let local): return try delete(local.address)
+        // By deleting the endpoint the kernel closes its subflows as well.
+        case .destroy(let local, _): return try delete(local.address)
+        case .prioritize(let local, _, let isBackup): return try prioritize(local.address, isBackup)
+        case .announce(let local):
+            return try add(PathManagerEndpoint(local.address, flags: .signal, interface: local.interface))
+        }
+    }
+
+    /// Puts the endpoints back that were there when this was made, and takes those away that were not.
+    package func restore() throws(SystemError) {
+        var failure: SystemError?
+        func attempt(_ body: () throws(SystemError) -> Void) {
+            do throws(SystemError) { try body() } catch { failure = failure ?? error }
+        }
+        let current = try commands.endpoints().filter { !$0.flags.contains(.implicit) }
+        for endpoint in current where !original.contains(endpoint) {
+            attempt { () throws(SystemError) in
+                try commands.deleteEndpoint(id: endpoint.id, address: endpoint.address)
+            }
+        }
+        for endpoint in original where !current.contains(endpoint) {
+            attempt { () throws(SystemError) in try commands.add(endpoint) }
+        }
+        if let failure { throw failure }
+    }
+
+    private func create(
+        _ local: SubflowAction.LocalAddress, _ isBackup: Bool
+    ) throws(SystemError) -> SubflowOutcome {
+        try add(
+            PathManagerEndpoint(
+                local.address, flags: isBackup ? [.subflow, .backup] : .subflow, interface: local.interface))
+    }
+
+    /// An endpoint that is there already makes no subflow again by itself: it has to go first.
+    private func add(_ endpoint: PathManagerEndpoint) throws(SystemError) -> SubflowOutcome {
+        if let present = try known(endpoint.address) {
+            var wanted = endpoint
+            (wanted.id, wanted.port) = (present.id, present.port)
+            if wanted == present { return .accepted }
+            try commands.deleteEndpoint(id: present.id, address: present.address)
+        }
+        try commands.add(endpoint)
+        return .accepted
+    }
+
+    private func delete(_ address: IPAddress) throws(SystemError) -> SubflowOutcome {
+        if let present = try known(address) {
+            try commands.deleteEndpoint(id: present.id, address: present.address)
+            return .accepted
+        }
+        // Without an endpoint it can only be the address of first subflows, whose id is 0. The kernel doesn't
+        // say whether there was one.
+        try commands.deleteEndpoint(id: 0, address: address)
+        return .accepted
+    }
+
+    private func prioritize(_ address: IPAddress, _ isBackup: Bool) throws(SystemError) -> SubflowOutcome {
+        var endpoint: PathManagerEndpoint
+        if let present = try known(address) {
+            endpoint = present
+        } else {
+            // A first subflow's address needs an endpoint to have flags at all; one that does nothing else.
+            endpoint = PathManagerEndpoint(address, flags: [])
+            try commands.add(endpoint)
+        }
+        if isBackup { endpoint.flags.insert(.backup) } else { endpoint.flags.remove(.backup) }
+        endpoint.flags.remove(.implicit)
+        try commands.setFlags(endpoint)
+        return .accepted
+    }
+
+    private func known(_ address: IPAddress) throws(SystemError) -> PathManagerEndpoint? {
+        try commands.endpoints().first { $0.address == address }
+    }
+}
+
+/// Does nothing, and says why.
+package final class ObservingSubflowControl: SubflowControl {
+    package let level: ControlLevel
+    private let limit: ControlLimit
+
+    package init(because limit: ControlLimit) {
+        self.limit = limit
+        level = .observeOnly(because: limit)
+    }
+
+    package func perform(
+        _ action: SubflowAction, on connection: ConnectionToken
+    ) throws(SystemError) -> SubflowOutcome {
+        .refused(limit)
+    }
+}
+
+extension ControlLevel {
+    /// What steers connections at this level, in the network namespace of the calling thread.
+    package func makeControl() throws(SystemError) -> any SubflowControl {
+        switch self {
+        case .perConnection: ConnectionSubflowControl(try SubflowCommands())
+        case .systemWide(let limit): try EndpointSubflowControl(try SubflowCommands(), because: limit)
+        case .observeOnly(let limit): ObservingSubflowControl(because: limit)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Glibc
+import PathCore
+
+/// What the kernel's path manager announces of the connections of this network namespace, live.
+///
+/// It lives on the event thread. While somebody listens, connections of the userspace path manager accept
+/// joins of their peers; where nobody does, the kernel refuses them (mptcp_userspace_pm_active).
+package final class SubflowEvents {
+    private let thread: EventThread
+    private var notifications: GenericNotifications?
+    private var registration: EventThread.Token?
+    private var malformedBefore = 0
+
+    package init(on thread: EventThread) { self.thread = thread }
+
+    /// Messages that could not be read, or whose event is not known.
+    package private(set) var unknown = 0
+    package var malformed: Int { malformedBefore + (notifications?.malformed ?? 0) }
+
+    package enum Availability: Sendable, Hashable {
+        case listening
+        case unavailable(ControlLimit)
+    }
+
+    /// Starts to listen. The handler is called on the event thread; `.lost` comes behind what was still
+    /// queued when the kernel dropped something.
+    package func start(_ handler: @escaping (SubflowEvent) -> Void) -> Availability {
+        thread.checkIsolated()
+        stop()
+        do throws(SystemError) {
+            let notifications = try GenericNotifications.subflowEvents()
+            registration = try thread.add(notifications.descriptor, for: .readable) { [weak self] _ in
+                self?.takeEvents(handler)
+            }
+            self.notifications = notifications
+            return .listening
+        } catch {
+            return .unavailable(ControlLimit(ofCommands: error))
+        }
+    }
+
+    package func stop() {
+        if let registration { thread.remove(registration) }
+        malformedBefore = malformed
+        (registration, notifications) = (nil, nil)
+    }
+
+    private func takeEvents(_ handler: @escaping (SubflowEvent) -> Void) {
+        // Held: the handler may stop this.
+        guard let notifications else { return }
+        var hasLost = true
+        do throws(SystemError) {
+            hasLost = try notifications.drain { message in
+                if let event = SubflowEventDecoder.event(message) { handler(event) } else { unknown += 1 }
+            }
+        } catch {
+            // A socket that only errs would keep the thread busy for ever. The next one may do better.
+            _ = start(handler)
+        }
+        if hasLost { handler(.lost) }
+    }
+}
+
+extension GenericNotifications {
+    /// A socket that gets the path manager's events.
+    /// - Throws: EPERM without CAP_NET_ADMIN, ENOENT where the kernel has no such events.
+    static func subflowEvents() throws(SystemError) -> GenericNotifications {
+        let family = try GenericNetlink().family(PathManagerFamily.name)
+        return try GenericNotifications(family, groups: [PathManagerFamily.events])
+    }
+}
+
+enum PathManagerFamily {
+    static let name = "mptcp_pm"
+    static let events = "mptcp_pm_events"
+}
+
+extension ControlLimit {
+    /// What an error of the path manager's netlink family means.
+    init(ofCommands error: SystemError) {
+        switch error.errno {
+        case EPERM: self = .noPrivilege
+        // The family is part of the kernel's MPTCP, its events of Linux 5.11.
+        case ENOENT: self = error.operation.hasPrefix("join") ? .oldKernel : .noMPTCP
+        default: self = .failed("\(error)")
+        }
+    }
+}

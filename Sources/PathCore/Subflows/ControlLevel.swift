@@ -1,0 +1,97 @@
+/// How far this process may steer the subflows of MPTCP connections, and why no further.
+public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
+    /// Each connection's own subflows are made, preferred and given up on their own.
+    case perConnection
+    /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace.
+    case systemWide(because: ControlLimit)
+    /// Nothing is changed: the kernel's path manager does what it is set to.
+    case observeOnly(because: ControlLimit)
+
+    /// What a probe of the machine found. Each nil means that nothing stands in the way.
+    public struct Facts: Sendable, Hashable {
+        /// Why there is no MPTCP.
+        public var transport: ControlLimit?
+        /// Why the path manager takes no orders.
+        public var commands: ControlLimit?
+        /// Why sockets can't be given the userspace path manager.
+        public var selection: ControlLimit?
+
+        public init(
+            transport: ControlLimit? = nil, commands: ControlLimit? = nil, selection: ControlLimit? = nil
+        ) {
+            self.transport = transport
+            self.commands = commands
+            self.selection = selection
+        }
+    }
+
+    public init(_ facts: Facts) {
+        if let limit = facts.transport ?? facts.commands {
+            self = .observeOnly(because: limit)
+        } else if let limit = facts.selection {
+            self = .systemWide(because: limit)
+        } else {
+            self = .perConnection
+        }
+    }
+
+    /// What keeps it from being higher.
+    public var limit: ControlLimit? {
+        switch self {
+        case .perConnection: nil
+        case .systemWide(let limit), .observeOnly(let limit): limit
+        }
+    }
+
+    /// A name for machines to read: "per_connection", "system_wide", "observe_only".
+    public var name: String {
+        switch self {
+        case .perConnection: "per_connection"
+        case .systemWide: "system_wide"
+        case .observeOnly: "observe_only"
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .perConnection: "steers each connection's subflows"
+        case .systemWide(let limit): "steers the endpoints of the whole network namespace: \(limit)"
+        case .observeOnly(let limit): "only observes: \(limit)"
+        }
+    }
+}
+
+/// What stands in the way of steering subflows.
+public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
+    /// The kernel is built without MPTCP.
+    case noMPTCP
+    /// The sysctl net.mptcp.enabled is 0.
+    case mptcpDisabled
+    /// The process lacks CAP_NET_ADMIN in the user namespace that owns the network namespace.
+    case noPrivilege
+    /// The kernel has no path manager that takes orders for a connection (before Linux 5.19).
+    case oldKernel
+    /// The sysctl that selects the path manager may not be written; the reason in the kernel's words.
+    case settingReadOnly(path: String, reason: String)
+    /// Another process held the lock around that sysctl for too long.
+    case settingBusy
+    /// The connection was not made by this library, or not with these rights.
+    case foreignSocket
+    /// Something else failed: the operation and the kernel's words.
+    case failed(String)
+
+    public var description: String {
+        switch self {
+        case .noMPTCP: "the kernel has no MPTCP"
+        case .mptcpDisabled: "MPTCP is switched off (the sysctl net.mptcp.enabled is 0)"
+        case .noPrivilege:
+            "the process lacks CAP_NET_ADMIN for this network namespace (setcap cap_net_admin+ep, or systemd's "
+                + "AmbientCapabilities=CAP_NET_ADMIN)"
+        case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
+        case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
+        case .settingBusy: "another process holds the path manager's setting"
+        case .foreignSocket: "the kernel's path manager serves this socket"
+        case .failed(let what): what
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/// One thing to be done to a connection's subflows: what the machines of the modes decide, and what a
+/// `SubflowControl` performs.
+public enum SubflowAction: Sendable, Hashable {
+    /// Makes another subflow, bound to its interface. The id is the caller's to choose, one for each address
+    /// of the connection: 0 is the first subflow's address.
+    case create(LocalAddress, isBackup: Bool, remote: IPEndpoint)
+    /// Takes an address back (RM_ADDR): the peer gives up the subflows of that address, and sends again what
+    /// was on its way there. It travels over another subflow, so it goes before `destroy`.
+    case withdraw(LocalAddress)
+    /// Gives up a subflow: this side sends again what was on its way there.
+    case destroy(local: IPEndpoint, remote: IPEndpoint)
+    /// Makes a subflow backup, or not, and tells the peer over that subflow (MP_PRIO).
+    case prioritize(local: IPEndpoint, remote: IPEndpoint, isBackup: Bool)
+    /// Tells the peer of an address it may connect to (ADD_ADDR).
+    case announce(LocalAddress)
+
+    /// An address of this machine's, as a connection numbers it.
+    public struct LocalAddress: Sendable, Hashable {
+        public var address: IPAddress
+        /// RFC 8684 section 3.2's address id.
+        public var id: UInt8
+        /// What a subflow from there is bound to; nil lets the routing table choose.
+        public var interface: UInt32?
+
+        public init(_ address: IPAddress, id: UInt8, interface: UInt32? = nil) {
+            self.address = address
+            self.id = id
+            self.interface = interface
+        }
+    }
+}
+
+/// What became of an action.
+public enum SubflowOutcome: Sendable, Hashable {
+    /// The kernel took it. A new subflow is there when its event says so.
+    case accepted
+    /// What was to be given up is gone already.
+    case alreadyGone
+    /// Nothing was done, because this process may not.
+    case refused(ControlLimit)
+}

@@ -1,0 +1,229 @@
+import Foundation
+import PathCore
+import TestSupport
+import Testing
+
+@testable import LinuxNet
+
+@Suite("Making sockets with the userspace path manager", .needs("unshare"), .needsNamespaces)
+struct SocketSourceTests {
+    /// A folder for notes, and the setting of this namespace.
+    private struct World {
+        let folder: TemporaryFolder
+        let notes: RestingNotes
+
+        init() throws {
+            folder = try TemporaryFolder()
+            notes = RestingNotes(folder: folder.file("notes"))
+        }
+
+        var setting: String { InputFile.line(PathManagerSetting.named.path) ?? "" }
+        var noteCount: Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: notes.folder).count) ?? 0
+        }
+
+        func source(patience: Duration = .seconds(20)) -> LocalSocketSource {
+            LocalSocketSource(notes: notes, patience: patience)
+        }
+
+        /// A process that has selected it and is about to put back what was there.
+        func holder() async throws -> Running {
+            let holder = try Running([Program.product("subflow-probe"), "hold", notes.folder])
+            try await Program.wait("the other process") { holder.outputText == "held\n" }
+            return holder
+        }
+
+        func kill(_ process: Running) async throws {
+            process.kill()
+            #expect(try await process.result().status == -SIGKILL)
+        }
+    }
+
+    @Test("puts back what was there, also where making the socket fails", .inNamespace)
+    func restores() throws {
+        let world = try World()
+        let selection = UserspaceSelection(.named, notes: world.notes)
+        #expect(world.setting == "kernel")
+        let seen = try selection.during { () throws(SystemError) in (world.setting, world.noteCount) }
+        #expect(seen == ("userspace", 1))
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect(throws: SystemError("make a socket", errno: EMFILE)) {
+            try selection.during { () throws(SystemError) in throw SystemError("make a socket", errno: EMFILE)
+            }
+        }
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect(try world.source().makeSocket(.ipv6).level == .perConnection)
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        // By the older file, which other kernels have alone.
+        let older = UserspaceSelection(.numbered, notes: world.notes)
+        #expect(try older.during { () throws(SystemError) in world.setting } == "userspace")
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+    }
+
+    @Test("leaves an administrator's choice alone, also one made in between", .inNamespace)
+    func choices() throws {
+        let world = try World()
+        try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
+        #expect(try world.source().makeSocket(.ipv4).level == .perConnection)
+        #expect((world.setting, world.noteCount) == ("userspace", 0))
+        try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
+        // Somebody writes within the window: what is not ours is not taken back.
+        let selection = UserspaceSelection(.named, notes: world.notes)
+        try selection.during { () throws(SystemError) in
+            try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
+        }
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        // A note of long ago says nothing about a setting that somebody has changed since.
+        try selection.during { () throws(SystemError) in }
+    }
+
+    @Test("mends what a process left that was killed in between", .inNamespace)
+    func killed() async throws {
+        let world = try World()
+        try await world.kill(try await world.holder())
+        #expect((world.setting, world.noteCount) == ("userspace", 1))
+        // By the next process's start,
+        _ = world.source()
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        // or by the next socket of one that is there.
+        let source = world.source()
+        try await world.kill(try await world.holder())
+        #expect(world.setting == "userspace")
+        #expect(try source.makeSocket(.ipv4).level == .perConnection)
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        // Where somebody was quicker, the note goes and the setting stays.
+        try await world.kill(try await world.holder())
+        try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
+        _ = world.source()
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
+        _ = world.source()
+        #expect((world.setting, world.noteCount) == ("userspace", 0))
+    }
+
+    @Test("distrusts notes that others could have written, or that name no path manager", .inNamespace)
+    func notes() async throws {
+        let world = try World()
+        try await world.kill(try await world.holder())
+        let note = try #require(FileManager.default.contentsOfDirectory(atPath: world.notes.folder).first)
+        for text in ["", "no such/name", "userspace", String(repeating: "k", count: 100)] {
+            try world.folder.write(text, to: "notes/\(note)")
+            _ = world.source()
+            #expect(world.setting == "userspace", "\(text)")
+        }
+        try world.folder.write("kernel", to: "notes/\(note)")
+        #expect(chmod(world.notes.folder, 0o777) == 0)
+        _ = world.source()
+        #expect(world.setting == "userspace")
+        #expect(chmod(world.notes.folder, 0o700) == 0)
+        _ = world.source()
+        #expect(world.setting == "kernel")
+    }
+
+    @Test("waits for others, but not for ever, and goes on without control", .inNamespace)
+    func busy() async throws {
+        let world = try World()
+        let source = world.source(patience: .milliseconds(30))
+        let holder = try await world.holder()
+        let made = try source.makeSocket(.ipv4)
+        #expect(made.level == .systemWide(because: .settingBusy))
+        #expect((world.setting, world.noteCount) == ("userspace", 1))
+        holder.endInput()
+        #expect(try await holder.result().status == 0)
+        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect(try source.makeSocket(.ipv4).level == .perConnection)
+    }
+
+    @Test(
+        "is safe among many processes and threads, some of which are killed",
+        .inNamespace(within: .seconds(120)))
+    func many() async throws {
+        let world = try World()
+        var random = SplitMix64(seed: 6_824)
+        let probe = Program.product("subflow-probe")
+        let count = 200
+        var left = 0
+        for round in 0..<5 {
+            // These would go on for minutes.
+            let victims = try (0..<4).map { _ in
+                try Running([probe, "make", "10000000", world.notes.folder])
+            }
+            try await Program.wait("the victims' first sockets") {
+                victims.allSatisfy { $0.outputText == "begun\n" }
+            }
+            let processes = try (0..<4).map { _ in
+                try Running([probe, "make", "\(count)", world.notes.folder])
+            }
+            let source = world.source()
+            let threads = (0..<3).map { _ in
+                Task {
+                    var steered = 0
+                    for _ in 0..<count where try source.makeSocket(.ipv4).level == .perConnection {
+                        steered += 1
+                    }
+                    return steered
+                }
+            }
+            for victim in victims {
+                // No moment is the right one: any is.
+                usleep(UInt32(random.next() % 3_000))
+                victim.kill()
+            }
+            for victim in victims { #expect(try await victim.result().status == -SIGKILL) }
+            for process in processes {
+                let result = try await process.result()
+                #expect(result.status == 0 && result.outputText.hasPrefix("begun\n\(count) "), "\(result)")
+            }
+            for thread in threads { #expect(try await thread.value == count) }
+            _ = world.source()
+            #expect((world.setting, world.noteCount) == ("kernel", 0), "round \(round)")
+        }
+        // One alone, killed again and again: nobody else is there to mend it, and every look is a test.
+        for round in 0..<40 {
+            let victim = try Running([probe, "make", "10000000", world.notes.folder])
+            try await Program.wait("the victim's first socket") { victim.outputText == "begun\n" }
+            usleep(UInt32(random.next() % 3_000))
+            try await world.kill(victim)
+            if world.setting != "kernel" {
+                left += 1
+                #expect(world.noteCount == 1)
+            }
+            _ = world.source()
+            #expect((world.setting, world.noteCount) == ("kernel", 0), "round \(round)")
+        }
+        print("measured: \(left) of 40 killed processes left the setting changed, and each was mended")
+    }
+
+    @Test("says what stands in the way: no MPTCP, or a setting that can't be written", .inNamespace)
+    func levels() async throws {
+        let world = try World()
+        #expect(world.source().level == .perConnection)
+        let probe = Program.product("subflow-probe")
+        let readOnly = try await Program.run([
+            "unshare", "--mount", "bash", "-c",
+            "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \(probe) level",
+        ])
+        let reason = "/proc/sys/net/mptcp/path_manager can't be written: Read-only file system"
+        #expect(
+            readOnly.outputText
+                == "system_wide\nsteers the endpoints of the whole network namespace: \(reason)\n",
+            "\(readOnly.errors)")
+        try ControlFile.sysctl("net/mptcp/enabled", "0")
+        let off = world.source()
+        #expect(off.level == .observeOnly(because: .mptcpDisabled))
+        let error = #expect(throws: SystemError.self) { _ = try off.makeSocket(.ipv4).level }
+        #expect(error?.errno == ENOPROTOOPT)
+    }
+
+    @Test("costs microseconds", .inNamespace)
+    func cost() async throws {
+        let world = try World()
+        let probe = Program.product("subflow-probe")
+        for (what, folder) in [("with notes", world.notes.folder), ("without", "-")] {
+            let result = try await Program.run([probe, "make", "2000", folder])
+            let words = result.outputText.split { $0 == " " || $0 == "\n" }
+            print("measured: \(words.last ?? "") µs for a steered socket, \(what)")
+            #expect(words.dropLast() == ["begun", "2000"])
+        }
+    }
+}
