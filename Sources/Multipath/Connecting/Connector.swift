@@ -92,7 +92,8 @@ public struct Connector: Sendable {
             return try await Confirmed(
                 value: confirm(
                     RaceEntrant(
-                        socket: socket, meter: meter, candidate: candidate, transport: transport)), local: local,
+                        socket: socket, meter: meter, candidate: candidate, transport: transport)),
+                local: local,
                 handshakeRTT: handshakeRTT)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
