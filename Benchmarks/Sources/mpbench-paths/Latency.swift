@@ -19,7 +19,7 @@ enum Latency {
         }
         var arrival = arrivals.makeAsyncIterator()
         _ = await arrival.next()
-        let peer = try LineClock(["ip", "monitor", "route"])
+        let peer = try LineClock(["ip", "-4", "monitor", "route"])
         try await Task.sleep(for: .milliseconds(300))
         var (ours, sentTimes): ([Int64], [Int64]) = ([], [])
         for number in 0..<samples {

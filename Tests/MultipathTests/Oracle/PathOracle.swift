@@ -159,9 +159,11 @@ struct PathOracle {
                 // IPv6 takes such a route for one through loopback, which is not asked about.
                 if isReject, family == .ipv6 { continue }
                 let isThere = ways(of: route).contains { $0.dev == name }
-                guard isReject || isThere else { continue }
+                // A refusal is an answer, which no rule suppresses.
+                if isReject { return false }
+                guard isThere else { continue }
                 if let limit = rule.suppressedLength, route.prefixLength <= limit { break }
-                return !isReject
+                return true
             }
         }
         return false
