@@ -15,6 +15,10 @@ enum FactEncoder {
                     $0.ifi_flags = fact.flags.rawValue
                 }
                 request.put(LinkAttribute.name, Array(fact.name.utf8) + [0])
+                if !fact.hardwareAddress.isEmpty {
+                    request.put(LinkAttribute.hardwareAddress, fact.hardwareAddress)
+                }
+                if let lower = fact.lower { request.put(LinkAttribute.lower, lower) }
                 guard fact.kind != nil || fact.portKind != nil else { return }
                 request.nest(LinkAttribute.info) {
                     if let kind = fact.kind { request.put(LinkAttribute.infoKind, Array(kind.utf8) + [0]) }

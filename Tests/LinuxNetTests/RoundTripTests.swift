@@ -75,7 +75,10 @@ extension SplitMix64 {
                 LinkFact(
                     index: index(), name: name(), hardwareType: UInt16(truncatingIfNeeded: next()),
                     flags: LinkFact.Flags(rawValue: UInt32(truncatingIfNeeded: next())),
-                    kind: oneIn(2) ? name() : nil, portKind: oneIn(2) ? "vrf" : nil))
+                    kind: oneIn(2) ? name() : nil, portKind: oneIn(2) ? "vrf" : nil,
+                    // Not its own number: such a link has none below.
+                    lower: oneIn(2) ? 0x7FFF_FFFF : nil,
+                    hardwareAddress: oneIn(2) ? (0..<6).map { _ in UInt8(truncatingIfNeeded: next()) } : []))
         }
     }
 
