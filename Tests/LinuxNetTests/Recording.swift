@@ -9,7 +9,8 @@ struct Recording {
     let datagrams: [[UInt8]]
 
     /// - Parameter name: `rtnetlink`, recorded while links, addresses and routes of many kinds were made, changed
-    ///   and removed, with dumps of the tables in between; or `mptcp-events`.
+    ///   and removed, with dumps of the tables in between; `rules-nexthops`, while
+    ///   rules and nexthops were; or `mptcp-events`.
     init(_ name: String = "rtnetlink") throws {
         let file = Bundle.module.url(forResource: name, withExtension: "bin", subdirectory: "Fixtures")
         let bytes = [UInt8](try Data(contentsOf: try #require(file)))
@@ -21,5 +22,10 @@ struct Recording {
             position += 4 + length
         }
         self.datagrams = datagrams
+    }
+
+    /// What rtnetlink sends, of every kind that is read.
+    static func everyKind() throws -> [[UInt8]] {
+        try Recording().datagrams + Recording("rules-nexthops").datagrams
     }
 }

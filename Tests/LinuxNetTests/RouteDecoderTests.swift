@@ -13,6 +13,14 @@ struct RouteDecoderTests {
         return (events, decoder.malformed)
     }
 
+    @Test("takes each change of a rule or a nexthop for a hint, and finds nothing wrong with it")
+    func hints() throws {
+        let datagrams = try Recording("rules-nexthops").datagrams
+        let (events, malformed) = decode(datagrams)
+        #expect(malformed == 0)
+        #expect(events == Array(repeating: .defaultRouteChanged, count: datagrams.count))
+    }
+
     @Test("reads every message of a recording, and finds nothing wrong with it")
     func recording() throws {
         let (events, malformed) = decode(try Recording().datagrams)
@@ -95,7 +103,7 @@ struct RouteDecoderTests {
 
     @Test("never traps: mutations of a recording and of random bytes")
     func mutations() throws {
-        let corpus = try Recording().datagrams
+        let corpus = try Recording.everyKind()
         var random = SplitMix64(seed: Self.seed)
         var decoder = RouteDecoder()
         var events = 0
