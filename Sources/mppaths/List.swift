@@ -38,7 +38,10 @@ struct List: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let path = try await currentPath(PathMonitor())
+        // Asked once, so it had better know all: NetworkManager answers within milliseconds.
+        var configuration = PathMonitor.Configuration()
+        configuration.waitsForNetworkManager = .milliseconds(300)
+        let path = try await currentPath(PathMonitor(configuration))
         let columns = StandardStream.output.terminalSize?.columns ?? 80
         try Diagnostics.tryWrite(
             json
