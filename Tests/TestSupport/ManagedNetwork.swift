@@ -70,8 +70,8 @@ public final class ManagedNetwork: Sendable {
         for place in /run /etc/NetworkManager /var/lib/NetworkManager; do mount -t tmpfs tmpfs $place; done
         # NetworkManager can switch a machine's radios off; these are not ours.
         [ ! -e /dev/rfkill ] || mount --bind /dev/null /dev/rfkill
-        mkdir /run/work /etc/NetworkManager/system-connections
-        cd /run/work
+        mkdir /run/manager /etc/NetworkManager/system-connections
+        cd /run/manager
         wait_for() {
             local what=$1; shift
             for _ in $(seq 500); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
@@ -103,8 +103,8 @@ public final class ManagedNetwork: Sendable {
         }
         stop_bus() { kill -9 $bus; wait $bus || true; rm -f "$folder/bus"; }
         start_manager() {
-            NetworkManager --config=manager.conf --config-dir=/run/work/none --system-config-dir=/run/work/none \
-                --intern-config=/run/work/intern.conf --no-daemon &
+            NetworkManager --config=manager.conf --config-dir=/run/manager/none --system-config-dir=/run/manager/none \
+                --intern-config=/run/manager/intern.conf --no-daemon &
             manager=$!
             wait_for "NetworkManager" nmcli general
         }
