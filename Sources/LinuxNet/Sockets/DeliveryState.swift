@@ -6,9 +6,7 @@ extension DeliverySample {
     /// A TCP connection's state now, by one system call of about 1 µs; nil for a descriptor that is no TCP
     /// socket. What an older kernel leaves out stays 0.
     package static func read(_ descriptor: CInt) -> DeliverySample? {
-        var info = mp_tcp_info()
-        var length = socklen_t(MemoryLayout<mp_tcp_info>.size)
-        guard getsockopt(descriptor, CInt(IPPROTO_TCP), TCP_INFO, &info, &length) == 0 else { return nil }
+        guard let info = mp_tcp_info.read(descriptor) else { return nil }
         var sample = DeliverySample()
         sample.unacknowledged = info.unacked
         sample.unsent = info.notsent_bytes

@@ -116,10 +116,7 @@ extension TransportSample {
     }
 
     private static func readTCP(_ descriptor: CInt) -> TransportSample? {
-        var info = mp_tcp_info()
-        // An older kernel writes less; what it leaves out stays 0.
-        var length = socklen_t(MemoryLayout<mp_tcp_info>.size)
-        guard getsockopt(descriptor, CInt(IPPROTO_TCP), TCP_INFO, &info, &length) == 0 else { return nil }
+        guard let info = mp_tcp_info.read(descriptor) else { return nil }
         return TransportSample(
             kind: .tcp,
             subflows: [
@@ -127,6 +124,17 @@ extension TransportSample {
                     id: 0, info, local: SocketOption.localEndpoint(of: descriptor),
                     remote: SocketOption.remoteEndpoint(of: descriptor))
             ])
+    }
+}
+
+extension mp_tcp_info {
+    /// TCP_INFO of a socket; nil for one that is not TCP's.
+    static func read(_ descriptor: CInt) -> mp_tcp_info? {
+        var info = mp_tcp_info()
+        // An older kernel writes less; what it leaves out stays 0.
+        var length = socklen_t(MemoryLayout<mp_tcp_info>.size)
+        guard getsockopt(descriptor, CInt(IPPROTO_TCP), TCP_INFO, &info, &length) == 0 else { return nil }
+        return info
     }
 }
 

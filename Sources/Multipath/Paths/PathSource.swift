@@ -28,15 +28,8 @@ public struct PathSink: Sendable {
     public func send(_ snapshot: PathSnapshot) {
         state.withLock { state in
             guard !state.isEnded else { return }
-            let before = state.published
-            var next = snapshot
-            next.changes = []
-            next.generation = before?.generation ?? 0
-            if before?.hasSameContent(as: next) != true { next.generation += 1 }
-            state.published = next
-            if next.generation == before?.generation { return channel.replace(next) }
             // Within the lock, so that two threads' snapshots arrive in the order of their generations.
-            channel.publish(next)
+            state.published = channel.deliver(snapshot, after: state.published)
         }
     }
 

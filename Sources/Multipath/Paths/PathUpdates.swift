@@ -62,6 +62,22 @@ final class PathChannel: Sendable {
         for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
     }
 
+    /// Delivers what a source found: under a new number, or, where nothing differs that anybody is woken for, in
+    /// the place of the one before.
+    /// - Returns: the snapshot as it was delivered.
+    func deliver(_ snapshot: PathSnapshot, after before: PathSnapshot?) -> PathSnapshot {
+        var next = snapshot
+        next.changes = []
+        next.generation = before?.generation ?? 0
+        if before?.hasSameContent(as: next) == true {
+            replace(next)
+        } else {
+            next.generation += 1
+            publish(next)
+        }
+        return next
+    }
+
     /// Calls `body` with each snapshot that is published from now on: for the library's own parts, to which a
     /// task for each would cost too much.
     func observe(_ body: @escaping @Sendable (PathSnapshot) -> Void) -> UInt64 {

@@ -322,17 +322,7 @@ actor PathWatcher {
         _ = count()
         if readsHints { readHints() }
         recorder?.told(reducer.hints)
-        var snapshot = reducer.snapshot()
-        if let published, published.hasSameContent(as: snapshot) {
-            // Nobody is woken for what may differ still, but who asks next sees it.
-            snapshot.generation = published.generation
-            self.published = snapshot
-            channel.replace(snapshot)
-            return
-        }
-        snapshot.generation = (published?.generation ?? 0) + 1
-        published = snapshot
-        channel.publish(snapshot)
+        published = channel.deliver(reducer.snapshot(), after: published)
     }
 
     /// Brings the counters up to date.
