@@ -147,7 +147,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["mpconnect", "mppaths", "CommandSupport", "TestSupport"],
+            name: "CommandTests",
+            dependencies: ["mpconnect", "mppaths", "CommandSupport", "LinuxNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",

@@ -36,8 +36,9 @@ public struct ReportDocument: Encodable, Sendable {
         let transport = outcome.transfer?.transport ?? established?.transport
         try object.encode(transport.map { $0.isMPTCP ? "mptcp" : "tcp" }, forKey: .transport)
         try object.encode(transport?.fallbackReason?.rawValue, forKey: .fallbackReason)
-        try object.encode(transport == nil ? nil : SubflowControlLevel.observeOnly.rawValue, forKey: .control)
-        try object.encode(transport?.controlReason, forKey: .controlReason)
+        let control = outcome.transfer?.control ?? established?.control
+        try object.encode(control?.name, forKey: .control)
+        try object.encode(control?.limit?.description, forKey: .controlReason)
         try object.encode(outcome.attempts.map(AttemptDocument.init), forKey: .attempts)
         try object.encode(outcome.omissions.map(OmissionDocument.init), forKey: .omissions)
         try object.encode(outcome.transfer?.paths.map(PathTransferDocument.init) ?? [], forKey: .paths)

@@ -20,8 +20,9 @@ public enum ReportText {
         if let tls = outcome.tls { lines.append("  tls         \(words(tls))") }
         if let transport = outcome.transfer?.transport ?? outcome.establishment?.transport {
             lines.append("  transport   \(words(transport))")
-            lines.append(
-                "  control     \(SubflowControlLevel.observeOnly.rawValue): \(transport.controlReason)")
+        }
+        if let control = outcome.transfer?.control ?? outcome.establishment?.control {
+            lines.append("  control     \(control)")
         }
         if let transfer = outcome.transfer {
             for path in transfer.paths {

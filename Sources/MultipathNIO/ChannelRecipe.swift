@@ -30,7 +30,7 @@ struct ChannelRecipe: Sendable {
     ///
     /// - Parameter descriptor: the channel becomes its owner.
     func open<Output: Sendable>(
-        _ descriptor: CInt, _ meter: ConnectionMeter, _ watch: ConnectionWatch,
+        _ descriptor: CInt, _ meter: ConnectionMeter, _ watch: ConnectionWatch, _ supervision: Supervision?,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> OpeningChannel<Output> {
         let loop = group.next()
@@ -38,7 +38,7 @@ struct ChannelRecipe: Sendable {
         let prepared = loop.makePromise(of: PreparedChannel<Output>.self)
         let opened = ClientBootstrap(group: loop).channelInitializer { made in
             channel.succeed(made)
-            let future = setUp(made, meter, watch, initializer)
+            let future = setUp(made, meter, watch, supervision, initializer)
             future.cascade(to: prepared)
             return future.map { _ in }
         }.withConnectedSocket(descriptor)
@@ -59,6 +59,7 @@ struct ChannelRecipe: Sendable {
 
     private func setUp<Output: Sendable>(
         _ channel: any Channel, _ meter: ConnectionMeter, _ watch: ConnectionWatch,
+        _ supervision: Supervision?,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> EventLoopFuture<PreparedChannel<Output>> {
         let confirmed = channel.eventLoop.makePromise(of: Void.self)
@@ -72,7 +73,8 @@ struct ChannelRecipe: Sendable {
             let pipeline = channel.pipeline.syncOperations
             let handlers = protocolHandlers()
             try pipeline.addHandlers(handlers, position: .first)
-            let connection = try MultipathConnection(channel: channel, meter: meter, watch: watch)
+            let connection = try MultipathConnection(
+                channel: channel, meter: meter, watch: watch, supervision: supervision)
             if let last = handlers.last, let handler = confirmation?.handler(for: connection, confirmed) {
                 try pipeline.addHandler(handler, position: .after(last))
             }

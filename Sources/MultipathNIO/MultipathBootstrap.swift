@@ -77,7 +77,8 @@ public struct MultipathBootstrap: Sendable {
             let socket = try await connector.connect(to: host, port: port, attempt)
             let (report, meter) = (socket.report, socket.transferMeter)
             let watch = try socket.watch(policy: policy)
-            let channel = recipe.open(socket.takeDescriptor(), meter, watch, initializer)
+            let supervision = try socket.supervision()
+            let channel = recipe.open(socket.takeDescriptor(), meter, watch, supervision, initializer)
             let prepared = try await channel.prepared.get()
             prepared.connection.begin(report)
             return (prepared.connection, prepared.output)
@@ -85,7 +86,9 @@ public struct MultipathBootstrap: Sendable {
         let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
             let meter = entrant.meter
             let watch = try entrant.watch(policy: policy)
-            return try await recipe.open(entrant.takeDescriptor(), meter, watch, initializer).confirmed()
+            let supervision = try entrant.supervision()
+            return try await recipe.open(entrant.takeDescriptor(), meter, watch, supervision, initializer)
+                .confirmed()
         } discard: {
             $0.discard()
         }

@@ -24,12 +24,18 @@ public final class MultipathConnection: Sendable {
     private let meter: ConnectionMeter
     /// Nil for a connection that a listener accepted: it has no choice of paths.
     let watch: ConnectionWatch?
+    let supervision: Supervision?
     private let report: AsyncStream<ConnectionEvent>.Continuation
     private let state = NIOLockedValueBox(State())
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
-    init(channel: any Channel, meter: ConnectionMeter, watch: ConnectionWatch? = nil) throws {
-        try channel.pipeline.syncOperations.addHandler(TransferCounter(meter, watch), position: .first)
+    init(
+        channel: any Channel, meter: ConnectionMeter, watch: ConnectionWatch? = nil,
+        supervision: Supervision? = nil
+    ) throws {
+        try channel.pipeline.syncOperations.addHandler(
+            TransferCounter(meter, watch, supervision), position: .first)
+        self.supervision = supervision
         self.channel = channel
         self.meter = meter
         self.watch = watch
@@ -37,6 +43,7 @@ public final class MultipathConnection: Sendable {
         // Their own descriptors keep the socket open until here: the peer sees the end only now.
         channel.closeFuture.whenComplete { _ in
             watch?.stop()
+            supervision?.stop()
             meter.finish()
         }
     }
@@ -54,6 +61,16 @@ public final class MultipathConnection: Sendable {
             case .betterPath(let name): report.yield(.betterPath(name))
             }
         }
+        supervision?.observe { [report, channel] event in
+            report.yield(.steering(event))
+            if case .gaveUp(let patience) = event {
+                channel.eventLoop.execute {
+                    channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
+                    channel.close(promise: nil)
+                }
+            }
+        }
+        supervision?.start()
         channel.closeFuture.whenComplete { [meter, report] _ in
             report.yield(.closed(meter.report()))
             report.finish()
@@ -118,6 +135,16 @@ public enum ConnectionEvent: Sendable, Hashable {
     case viability(Bool, PathTrouble?)
     /// A plain TCP connection made now would take another path: its interface; nil when that is over.
     case betterPath(String?)
+    /// What happens to the subflows of an MPTCP connection that is steered.
+    case steering(SteeringEvent)
     /// The channel has closed. No event follows.
     case closed(TransferReport)
+}
+
+/// An MPTCP connection was without any allowed path for longer than its `disconnectedTimeout`. Its channel gets
+/// this error, then closes.
+public struct DisconnectedError: Error, Sendable, Hashable, CustomStringConvertible {
+    public var patience: Duration
+
+    public var description: String { "no path for \(patience.inSeconds) s" }
 }

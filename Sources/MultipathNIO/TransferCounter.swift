@@ -8,6 +8,7 @@ final class TransferCounter: ChannelDuplexHandler {
 
     private let meter: ConnectionMeter
     private let watch: ConnectionWatch?
+    private let supervision: Supervision?
     private var sent = 0
     private var received = 0
     private var nextSample = NIODeadline.now()
@@ -15,9 +16,10 @@ final class TransferCounter: ChannelDuplexHandler {
     /// A sample costs about 2 µs; at this interval nobody can measure it.
     private static let sampleInterval = TimeAmount.milliseconds(100)
 
-    init(_ meter: ConnectionMeter, _ watch: ConnectionWatch? = nil) {
+    init(_ meter: ConnectionMeter, _ watch: ConnectionWatch? = nil, _ supervision: Supervision? = nil) {
         self.meter = meter
         self.watch = watch
+        self.supervision = supervision
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -26,6 +28,7 @@ final class TransferCounter: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        supervision?.dataWasReceived()
         settle()
         context.fireChannelReadComplete()
     }
@@ -38,7 +41,10 @@ final class TransferCounter: ChannelDuplexHandler {
     func flush(context: ChannelHandlerContext) {
         let hasSent = sent > 0
         context.flush()
-        if hasSent { watch?.dataWasSent() }
+        if hasSent {
+            watch?.dataWasSent()
+            supervision?.dataWasSent()
+        }
         settle()
     }
 

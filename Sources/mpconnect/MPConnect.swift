@@ -34,8 +34,9 @@ struct MPConnect: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What to do when a path goes bad.",
-            discussion: "Until modes land, the kernel's path manager steers."))
+            "What to do when a path goes bad: keep the connection cheaply, have the lowest latency, or use all.",
+            discussion:
+                "Steering the subflows takes CAP_NET_ADMIN; without it the kernel's path manager does."))
     var mode: MultipathMode = .handover
 
     @Flag(help: "Wait for one connection, by MPTCP or TCP, instead of making one. HOST may be left out.")

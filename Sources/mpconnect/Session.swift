@@ -224,6 +224,7 @@ struct Session: Sendable {
             console.event(
                 "better_path", ["interface": name ?? ""],
                 text: name.map { "\($0) would be a better path" } ?? "no other path would be better any more")
+        case .steering(let event): console.event(event.name, event.fields, text: "\(event)")
         case .established, .fellBack, .closed: break
         }
     }

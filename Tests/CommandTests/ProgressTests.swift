@@ -9,7 +9,7 @@ import Testing
 struct ProgressTests {
     private func report(_ paths: (name: String, sent: UInt64, received: UInt64)...) -> TransferReport {
         TransferReport(
-            transport: .mptcp, control: .observeOnly, duration: .seconds(1),
+            transport: .mptcp, control: .observeOnly(because: .plainTCP), duration: .seconds(1),
             paths: paths.map {
                 TransferReport.PathTransfer(
                     interface: $0.name, subflows: 1, bytesSent: $0.sent, bytesReceived: $0.received,

@@ -1,4 +1,5 @@
 import Foundation
+import LinuxNet
 import TestSupport
 import Testing
 
@@ -44,7 +45,7 @@ struct TransferTests {
         let report = try #require(try Commands.objects(atClient.errors).last)
         #expect(report["event"] as? String == "report")
         #expect(report["transport"] as? String == "mptcp")
-        #expect(report["control"] as? String == "observe_only")
+        #expect(report["control"] as? String == LocalSocketSource().level.name)
         let path = try #require((report["paths"] as? [[String: Any]])?.first)
         #expect(path["interface"] as? String == "lo")
         #expect(path["bytes_sent"] as? Int == up.count)

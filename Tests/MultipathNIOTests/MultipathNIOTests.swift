@@ -1,3 +1,4 @@
+import LinuxNet
 import MultipathNIO
 import NIOCore
 import NIOPosix
@@ -70,11 +71,12 @@ struct MultipathNIOTests {
         }
         for report in [client.transferReport(), server] {
             #expect(report.transport == .mptcp)
-            #expect(report.control == .observeOnly)
             #expect(report.paths.map(\.interface) == ["lo"])
             #expect(report.bytesSent == UInt64(size))
             #expect(report.bytesReceived == UInt64(size))
         }
+        #expect(client.transferReport().control == LocalSocketSource().level)
+        #expect(server.control == .observeOnly(because: .unsupervised))
     }
 
     @Test("tells a connection's events in order, from establishment to the end")

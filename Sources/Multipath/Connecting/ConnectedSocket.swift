@@ -6,6 +6,7 @@ public struct ConnectedSocket: ~Copyable, Sendable {
     public let report: EstablishmentReport
     let socket: StreamSocket
     let meter: ConnectionMeter
+    let steering: Steering
 
     /// Counts this connection's bytes by path. Ask for it before the descriptor is taken.
     public var transferMeter: ConnectionMeter { meter }
@@ -22,6 +23,7 @@ package struct RaceEntrant: ~Copyable, Sendable {
     package let meter: ConnectionMeter
     let candidate: Candidate
     let transport: Transport
+    let steering: Steering
 
     package consuming func takeDescriptor() -> CInt { socket.release() }
 }

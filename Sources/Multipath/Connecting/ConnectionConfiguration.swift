@@ -1,15 +1,3 @@
-/// What a connection does when a path goes bad.
-public enum MultipathMode: String, Sendable, Hashable, CaseIterable {
-    /// Survives losing its path, and costs nothing on the others until then.
-    case handover
-    /// Small messages see the lowest latency any allowed path offers.
-    case interactive
-    /// The most throughput all allowed paths give together.
-    case aggregate
-    /// Plain TCP on one path, still raced when connecting.
-    case disabled
-}
-
 /// What a caller wants of a connection. The rules about paths (`allowsExpensivePaths`,
 /// `allowsConstrainedPaths`, `prohibitedInterfaceTypes`, `prohibitedInterfaces`, `requiredInterface`,
 /// `preferredInterface`) are those of `PathPolicy`, and are set here as if they were this value's own.
@@ -22,6 +10,9 @@ public struct ConnectionConfiguration: Sendable {
     public var usesMPTCP = true
     /// The race's times: the attempt delay, and the timeout of the whole.
     public var race = RaceMachine.Configuration()
+
+    /// How long an MPTCP connection that is steered may be without any path before it is given up. 60 s unless set.
+    public var disconnectedTimeout: Duration = .seconds(60)
 
     /// Whether to wait, up to the timeout, where no path is allowed or there is none; the connection is then
     /// made as soon as one appears. Otherwise that is an error at once.

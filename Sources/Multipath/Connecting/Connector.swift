@@ -57,9 +57,14 @@ public struct Connector: Sendable {
         let report = report(host, port, configuration, result, winner, of: descriptor)
         do throws(SystemError) {
             let meter = try ConnectionMeter(
-                descriptor, transport: winner.transport, interface: winner.candidate.interfaceName,
-                monitor: monitor)
-            return ConnectedSocket(report: report, socket: socket, meter: meter)
+                descriptor, transport: winner.transport, level: winner.attempt.level,
+                interface: winner.candidate.interfaceName, monitor: monitor)
+            return ConnectedSocket(
+                report: report, socket: socket, meter: meter,
+                steering: Steering(
+                    level: winner.attempt.level, interface: winner.candidate.interface,
+                    configuration: configuration,
+                    otherRemotes: result.addresses.map { IPEndpoint($0, port: port) }))
         } catch {
             throw ConnectionError(
                 .allAttemptsFailed, host: host, port: port, reason: "\(error)", attempts: result.attempts)
@@ -85,14 +90,18 @@ public struct Connector: Sendable {
             guard let socket = attempt.take() else { throw CancellationError() }
             let descriptor = socket.descriptor.number
             let meter = try ConnectionMeter(
-                descriptor, transport: transport, interface: candidate.interfaceName, monitor: monitor)
+                descriptor, transport: transport, level: attempt.level, interface: candidate.interfaceName,
+                monitor: monitor)
             // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
             let local = SocketOption.localEndpoint(of: descriptor)
             let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
             return try await Confirmed(
                 value: confirm(
                     RaceEntrant(
-                        socket: socket, meter: meter, candidate: candidate, transport: transport)),
+                        socket: socket, meter: meter, candidate: candidate, transport: transport,
+                        steering: Steering(
+                            level: attempt.level, interface: candidate.interface,
+                            configuration: configuration))),
                 local: local,
                 handshakeRTT: handshakeRTT)
         } discard: { confirmed in
@@ -161,7 +170,8 @@ public struct Connector: Sendable {
         _ result: RaceRunner.Result, _ winner: RaceRunner.Winner, of descriptor: CInt?
     ) -> EstablishmentReport {
         let report = EstablishmentReport(
-            host: host, port: port, transport: winner.transport, control: .observeOnly,
+            host: host, port: port, transport: winner.transport,
+            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
             mode: configuration.mode, interface: winner.candidate.interfaceName,
             local: descriptor.flatMap { SocketOption.localEndpoint(of: $0) },
             remote: winner.candidate.endpoint,

@@ -44,7 +44,9 @@ public struct AcceptedMeters: Sendable {
     public func meter(forAccepted descriptor: CInt) throws -> ConnectionMeter {
         let transport: Transport =
             TransportSample.isMPTCP(descriptor) ? .mptcp : .tcp(fallback: fallbackReason)
-        return try ConnectionMeter(descriptor, transport: transport, interface: nil, monitor: monitor)
+        return try ConnectionMeter(
+            descriptor, transport: transport, level: .observeOnly(because: .unsupervised), interface: nil,
+            monitor: monitor)
     }
 }
 

@@ -6,8 +6,30 @@ final class RaceAttempt: @unchecked Sendable {
     private var socket: StreamSocket?
     var registration: EventThread.Token?
     var transport: Transport?
+    /// How far the subflows of an MPTCP connection can be steered.
+    let level: ControlLevel
 
-    init(_ socket: consuming StreamSocket) { self.socket = consume socket }
+    init(_ socket: consuming StreamSocket, _ level: ControlLevel) {
+        self.socket = consume socket
+        self.level = level
+    }
+
+    /// Starts the handshake.
+    /// - Returns: the descriptor's number, and whether the handshake is complete already.
+    func connect(to candidate: Candidate) throws(SystemError) -> (CInt, isConnected: Bool) {
+        guard let socket = socket.take() else {
+            preconditionFailure("an attempt connects before it is taken")
+        }
+        do throws(SystemError) {
+            try socket.bind(toInterface: candidate.interface)
+            let isConnected = try socket.connect(to: candidate.endpoint)
+            let number = socket.descriptor.number
+            self.socket = consume socket
+            return (number, isConnected)
+        } catch {
+            throw error
+        }
+    }
 
     func take() -> StreamSocket? { socket.take() }
 

@@ -338,7 +338,7 @@ actor RaceRunner {
         let transport = transport(of: attempt, candidate)
         // Here, on the event thread: a race that ends meanwhile finds nothing to close.
         guard let socket = attempt.take() else { return }
-        let entrant = RaceAttempt(socket)
+        let entrant = RaceAttempt(socket, attempt.level)
         let task = Task {
             do {
                 let value = try await confirmation.run(entrant, candidate, transport)
@@ -386,12 +386,9 @@ actor RaceRunner {
 
     private func start(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
         do throws(SystemError) {
-            let socket = try StreamSocket(candidate.endpoint.address.family, candidate.transport)
-            try socket.bind(toInterface: candidate.interface)
-            let isConnected = try socket.connect(to: candidate.endpoint)
-            let number = socket.descriptor.number
-            let attempt = RaceAttempt(socket)
+            let attempt = try attempt(for: candidate)
             running[id] = attempt
+            let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
                 EventThread.shared.submit { self.assumeIsolated { $0.attemptIsReady(id) } }
@@ -407,6 +404,15 @@ actor RaceRunner {
                 self.assumeIsolated { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
             }
         }
+    }
+
+    private func attempt(for candidate: Candidate) throws(SystemError) -> RaceAttempt {
+        let family = candidate.endpoint.address.family
+        guard candidate.transport == .mptcp, configuration.mode != .disabled else {
+            return RaceAttempt(
+                try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
+        }
+        return try Supervisor.shared.assumeIsolated { $0.attempt(family) }.get()
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.

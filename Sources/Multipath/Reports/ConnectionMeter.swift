@@ -10,6 +10,7 @@ public final class ConnectionMeter: Sendable {
         var transport: Transport
         var ended: MonotonicTime?
         var ledger = TransferLedger()
+        var moves = MoveLedger()
     }
 
     /// Who is at the other end.
@@ -18,13 +19,16 @@ public final class ConnectionMeter: Sendable {
     private let state: Locked<State>
     private let started: MonotonicTime
     let pathMonitor: PathMonitor
+    private let level: ControlLevel
     /// The interface the first subflow is bound to.
     private let firstInterface: String?
 
     init(
-        _ descriptor: CInt, transport: Transport, interface: String?, monitor: PathMonitor
+        _ descriptor: CInt, transport: Transport, level: ControlLevel, interface: String?,
+        monitor: PathMonitor
     ) throws(SystemError) {
         started = .now
+        self.level = level
         remote = SocketOption.remoteEndpoint(of: descriptor)
         state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
         firstInterface = interface
@@ -36,9 +40,13 @@ public final class ConnectionMeter: Sendable {
     public func report() -> TransferReport {
         state.withLock { state in
             sample(&state)
-            return TransferReport(
-                transport: state.transport, control: .observeOnly,
-                duration: started.duration(to: state.ended ?? .now), paths: state.ledger.paths())
+            let end = state.ended ?? .now
+            var report = TransferReport(
+                transport: state.transport,
+                control: state.transport.isMPTCP ? level : .observeOnly(because: .plainTCP),
+                duration: started.duration(to: end), paths: state.ledger.paths())
+            state.moves.complete(&report, until: started.duration(to: end))
+            return report
         }
     }
 
@@ -50,6 +58,15 @@ public final class ConnectionMeter: Sendable {
     /// Looks at the kernel's counters now: it forgets them with the subflow, and when a connection ends.
     public func sample() {
         state.withLock { sample(&$0) }
+    }
+
+    /// Something happened to the subflows.
+    func note(_ event: SteeringEvent) {
+        guard case .moved(let from, let to, let reason) = event else { return }
+        let after = started.duration(to: .now)
+        state.withLock {
+            $0.moves.note(TransferReport.Move(after: after, from: from, to: to, reason: reason))
+        }
     }
 
     /// Takes the last sample and lets go of the socket.

@@ -1,11 +1,26 @@
 /// What a connection carried, by path.
 public struct TransferReport: Sendable, Hashable {
     public var transport: Transport
-    public var control: SubflowControlLevel
+    /// How far the connection's subflows can be steered, and why no further.
+    public var control: ControlLevel
     /// From the connection's establishment until its end, or until now.
     public var duration: Duration
     /// One entry for each interface that had a subflow, in the order in which they first did.
     public var paths: [PathTransfer]
+
+    /// How often the data went another way, and the newest of these moves, the latest last.
+    public var moveCount = 0
+    public var moves: [Move] = []
+
+    /// The data went from one path to another.
+    public struct Move: Sendable, Hashable {
+        /// From the connection's establishment until the move.
+        public var after: Duration
+        /// The interface it left; nil where none carried before.
+        public var from: String?
+        public var to: String
+        public var reason: MoveReason
+    }
 
     public var bytesSent: UInt64 { paths.reduce(0) { $0 + $1.bytesSent } }
     public var bytesReceived: UInt64 { paths.reduce(0) { $0 + $1.bytesReceived } }
@@ -23,5 +38,7 @@ public struct TransferReport: Sendable, Hashable {
         /// Of the newest subflow: smoothed, and the lowest seen.
         public var smoothedRTT: Duration
         public var minimumRTT: Duration?
+        /// How long it was the one that carries; of a connection that is not steered nobody knows.
+        public var timeActive = Duration.zero
     }
 }

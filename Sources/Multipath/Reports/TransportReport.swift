@@ -9,11 +9,6 @@ public enum Transport: Sendable, Hashable {
     public var fallbackReason: FallbackReason? {
         if case .tcp(let reason) = self { reason } else { nil }
     }
-
-    /// Why nobody here steers the subflows, for people.
-    public var controlReason: String {
-        isMPTCP ? "the kernel's path manager steers the subflows" : "plain TCP has one path, and keeps it"
-    }
 }
 
 /// Why a connection is plain TCP.
@@ -33,18 +28,13 @@ public enum FallbackReason: String, Sendable, Hashable {
     case disabled
 }
 
-/// Who steers a connection's subflows.
-public enum SubflowControlLevel: String, Sendable, Hashable {
-    /// Nobody here: the kernel's path manager does, by its own settings.
-    case observeOnly = "observe_only"
-}
-
 /// How a connection came about.
 public struct EstablishmentReport: Sendable, Hashable {
     public var host: String
     public var port: UInt16
     public var transport: Transport
-    public var control: SubflowControlLevel
+    /// How far the connection's subflows can be steered, and why no further.
+    public var control: ControlLevel
     /// The mode the caller asked for.
     public var mode: MultipathMode
     /// The interface of the attempt that won.

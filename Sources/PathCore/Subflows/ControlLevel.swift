@@ -77,6 +77,10 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case settingBusy
     /// The connection was not made by this library, or not with these rights.
     case foreignSocket
+    /// The connection is plain TCP, which has one path and keeps it.
+    case plainTCP
+    /// Nobody has asked for the connection to be steered.
+    case unsupervised
     /// Something else failed: the operation and the kernel's words.
     case failed(String)
 
@@ -91,6 +95,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
         case .settingBusy: "another process holds the path manager's setting"
         case .foreignSocket: "the kernel's path manager serves this socket"
+        case .plainTCP: "plain TCP has one path, and keeps it"
+        case .unsupervised: "nobody has asked for the subflows to be steered"
         case .failed(let what): what
         }
     }

@@ -1,0 +1,181 @@
+import LinuxNet
+import Synchronization
+
+/// Runs one connection's `ModeMachine` on the event thread: events, samples, timers, orders.
+///
+/// What is not said to be for any thread is for the event thread alone.
+final class SupervisedConnection: @unchecked Sendable {
+    let token: ConnectionToken?
+    let monitor: PathMonitor
+    let meter: ConnectionMeter
+    let level: ControlLevel
+    /// Set by the supervisor, before anything else.
+    var control: (any SubflowControl)?
+
+    /// A second descriptor. `close` closes it from any thread; a sample holds the lock while it asks.
+    private let descriptor: Locked<Descriptor?>
+    /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
+    private let written = Atomic<Int64>(0)
+    /// Whether nothing is looked at until data moves.
+    private let isAsleep = Atomic(false)
+
+    private let configuration: ModeConfiguration
+    private let interface: InterfaceIndex
+    private let local: IPEndpoint?
+    private let remote: IPEndpoint?
+    private let otherRemotes: [IPEndpoint]
+    private var machine: ModeMachine?
+    private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
+    private var observers: [@Sendable (SteeringEvent) -> Void] = []
+    private var isClosed = false
+
+    init(
+        _ descriptor: CInt, _ configuration: ModeConfiguration, level: ControlLevel,
+        interface: InterfaceIndex, otherRemotes: [IPEndpoint], meter: ConnectionMeter
+    ) throws(SystemError) {
+        self.descriptor = Locked(try Descriptor(duplicating: descriptor))
+        self.configuration = configuration
+        self.level = level
+        self.interface = interface
+        self.otherRemotes = otherRemotes
+        self.meter = meter
+        monitor = meter.pathMonitor
+        token = TransportSample.connection(descriptor)?.token
+        local = SocketOption.localEndpoint(of: descriptor)?.unmapped
+        remote = SocketOption.remoteEndpoint(of: descriptor)?.unmapped
+    }
+
+    // MARK: From any thread
+
+    func dataWasSent() {
+        if written.load(ordering: .relaxed) == 0 {
+            _ = written.compareExchange(
+                expected: 0, desired: MonotonicTime.now.nanoseconds, ordering: .relaxed)
+        }
+        dataMoves()
+    }
+
+    func dataMoves() {
+        guard isAsleep.load(ordering: .relaxed), isAsleep.exchange(false, ordering: .relaxed) else { return }
+        EventThread.shared.submit { [self] in
+            machine?.dataMoves(at: .now)
+            settle()
+        }
+    }
+
+    func close() { descriptor.withLock { $0 = nil } }
+
+    // MARK: On the event thread
+
+    func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
+        guard !isClosed else { return }
+        observers.append(body)
+    }
+
+    func end() {
+        isClosed = true
+        observers = []
+        machine = nil
+        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        timer = nil
+    }
+
+    func take(_ snapshot: PathSnapshot) {
+        guard !isClosed, let token, let local, let remote else { return }
+        if machine != nil {
+            perform(machine?.snapshot(snapshot, at: .now))
+        } else {
+            let first =
+                interface != 0 ? interface : snapshot.interface(with: local.address)?.index ?? 0
+            var machine = ModeMachine(
+                configuration,
+                SteeredConnection(
+                    token: token, local: local, remote: remote, interface: first,
+                    otherRemotes: otherRemotes), at: .now)
+            let actions = machine.begin(snapshot, at: .now)
+            self.machine = machine
+            perform(actions)
+        }
+        settle()
+    }
+
+    func take(_ event: SubflowEvent) {
+        perform(machine?.event(event, at: .now))
+        settle()
+    }
+
+    private func timeReached() {
+        timer = nil
+        takeDueSample()
+        perform(machine?.timeReached(.now))
+        settle()
+    }
+
+    private func takeDueSample() {
+        guard machine?.needsSample(at: .now) == true else { return }
+        // First: what is written after the sample is to be told again.
+        let first = written.exchange(0, ordering: .relaxed)
+        let sample: TransportSample? = descriptor.withLock { descriptor in
+            guard let number = descriptor?.number else { return nil }
+            return TransportSample.read(number)
+        }
+        guard let sample else { return end() }
+        perform(
+            machine?.sample(
+                sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first), at: .now))
+    }
+
+    private func perform(_ actions: [ModeAction]?) {
+        for action in actions ?? [] {
+            switch action {
+            case .tell(let event): tell(event)
+            case .perform(let action): order(action)
+            }
+        }
+    }
+
+    private func order(_ action: SubflowAction) {
+        guard let control, let token else { return }
+        // The kernel forgets a subflow's counters with it.
+        if case .destroy = action { meter.sample() }
+        do throws(SystemError) {
+            switch try control.perform(action, on: token) {
+            case .accepted: break
+            case .alreadyGone: perform(machine?.failed(action, .alreadyGone, at: .now))
+            case .refused(let limit): perform(machine?.failed(action, .failed("\(limit)"), at: .now))
+            }
+        } catch {
+            let failure: ActionFailure =
+                SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
+            perform(machine?.failed(action, failure, at: .now))
+        }
+    }
+
+    private func tell(_ event: SteeringEvent) {
+        meter.note(event)
+        for observer in observers { observer(event) }
+    }
+
+    /// Takes the samples that are due at once, and sets the timer for the rest.
+    private func settle() {
+        for _ in 0..<4 where machine?.needsSample(at: .now) == true { takeDueSample() }
+        guard let machine, !machine.isOver else {
+            if let timer { EventThread.shared.cancelTimer(timer.token) }
+            timer = nil
+            return
+        }
+        if machine.nextSample == nil {
+            isAsleep.store(true, ordering: .relaxed)
+            // Written while nobody was asleep: nobody was woken.
+            if written.load(ordering: .relaxed) != 0 { dataMoves() }
+        }
+        guard let deadline = machine.nextDeadline else { return }
+        // An earlier timer does no harm: it finds nothing to do, and sets the next.
+        if let timer, timer.deadline <= deadline { return }
+        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        timer = (
+            deadline,
+            EventThread.shared.schedule(at: deadline) { [weak self] in self?.timeReached() }
+        )
+    }
+}

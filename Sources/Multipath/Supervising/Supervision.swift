@@ -1,0 +1,44 @@
+import LinuxNet
+
+/// A connection whose subflows are steered by its mode. It ends when this goes, or with `stop`.
+///
+/// It holds a second descriptor of the socket. Whoever closes the first one calls `stop` at once: until then the
+/// connection stays open.
+public final class Supervision: Sendable {
+    private let connection: SupervisedConnection
+
+    /// How far this connection can be steered, and why no further.
+    public var level: ControlLevel { connection.level }
+
+    init(_ connection: SupervisedConnection) { self.connection = connection }
+
+    deinit { stop() }
+
+    /// Begins to steer.
+    package func start() {
+        EventThread.shared.submit { [connection] in
+            Supervisor.shared.assumeIsolated { $0.add(connection) }
+        }
+    }
+
+    /// Calls a closure with what happens from now on, on a thread that must not be held up.
+    public func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
+        EventThread.shared.submit { [connection] in connection.observe(body) }
+    }
+
+    /// The connection's user has written something. It costs next to nothing, and makes a dead path known tens
+    /// of milliseconds later instead of a second.
+    public func dataWasSent() { connection.dataWasSent() }
+
+    /// The connection's user has read something.
+    public func dataWasReceived() { connection.dataMoves() }
+
+    /// Ends the steering and lets go of the socket. The subflows stay as they are.
+    public func stop() {
+        connection.close()
+        EventThread.shared.submit { [connection] in
+            connection.end()
+            Supervisor.shared.assumeIsolated { $0.remove(connection) }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import LinuxNet
+
+/// Steers the subflows of this process's MPTCP connections, all of them on the one event thread. What to do when
+/// is decided by each connection's `ModeMachine` alone; this brings it what the kernel says, and performs what
+/// it wants.
+actor Supervisor {
+    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+
+    static let shared = Supervisor()
+
+    private var source: LocalSocketSource?
+    private var control: (any SubflowControl)?
+    private var events: SubflowEvents?
+    private var connections: [ConnectionToken: SupervisedConnection] = [:]
+    private var monitors: [ObjectIdentifier: Watched] = [:]
+
+    /// A monitor that connections learn of paths from.
+    private struct Watched {
+        let monitor: PathMonitor
+        let observation: UInt64
+        var connections: Set<ConnectionToken> = []
+    }
+
+    /// Begins an attempt with an MPTCP socket whose subflows can be steered as far as this process may.
+    func attempt(_ family: IPAddress.Family) -> Result<RaceAttempt, SystemError> {
+        do throws(SystemError) {
+            let steered = try prepared().makeSocket(family)
+            let level = steered.level
+            return .success(RaceAttempt(steered.take(), level))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Finds out once what this process may, and listens to the path manager from then on: the kernel refuses a
+    /// peer's joins to connections of the userspace path manager while nobody does.
+    private func prepared() -> LocalSocketSource {
+        if let source { return source }
+        let source = LocalSocketSource()
+        self.source = source
+        guard source.level == .perConnection else { return source }
+        let events = SubflowEvents(on: .shared)
+        let availability = events.start { event in
+            Self.shared.assumeIsolated { $0.take(event) }
+        }
+        guard availability == .listening else { return source }
+        self.events = events
+        control = try? ControlLevel.perConnection.makeControl()
+        return source
+    }
+
+    /// Steers a connection from now on.
+    func add(_ connection: SupervisedConnection) {
+        _ = prepared()
+        guard let token = connection.token, connections[token] == nil else { return }
+        connections[token] = connection
+        connection.control = control
+        let monitor = connection.monitor
+        let id = ObjectIdentifier(monitor.channel)
+        if monitors[id] == nil {
+            monitor.lifetime.start()
+            let observation = monitor.channel.observe { snapshot in
+                // A source of somebody's own tells from its own thread.
+                EventThread.shared.submit { Self.shared.assumeIsolated { $0.take(snapshot, from: id) } }
+            }
+            monitors[id] = Watched(monitor: monitor, observation: observation)
+        }
+        monitors[id]?.connections.insert(token)
+        if let snapshot = monitor.latestPath { connection.take(snapshot) }
+    }
+
+    func remove(_ connection: SupervisedConnection) {
+        guard let token = connection.token, connections[token] === connection else { return }
+        connections[token] = nil
+        let id = ObjectIdentifier(connection.monitor.channel)
+        monitors[id]?.connections.remove(token)
+        if let watched = monitors[id], watched.connections.isEmpty {
+            watched.monitor.channel.endObservation(watched.observation)
+            monitors[id] = nil
+        }
+    }
+
+    private func take(_ snapshot: PathSnapshot, from monitor: ObjectIdentifier) {
+        for token in monitors[monitor]?.connections ?? [] { connections[token]?.take(snapshot) }
+    }
+
+    private func take(_ event: SubflowEvent) {
+        if let token = event.token {
+            connections[token]?.take(event)
+        } else if event == .lost {
+            for connection in connections.values { connection.take(event) }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+// Aggregate: the most throughput all allowed paths give together.
+//
+//  1. Every allowed path carries, expensive ones too: who does not want that prohibits them.
+//  2. A path that is suspect is put aside at once: the kernel's scheduler would go on filling it, and data in
+//     the middle of the stream would wait there while the receive buffer fills with what comes after it. (The
+//     kernel never gets out of that by itself: see the deadlock in net/mptcp with small messages.)
+//  3. It carries again as soon as it answers. One that is dead is gone from the connection, so that the peer
+//     sends again what it had on it.
+//  4. Of several suspects the most preferred goes on carrying.
+
+struct AggregateRules: ModeRules {
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
+        let hasGood = paths.contains { $0.canCarry && $0.standing == .good }
+        let last = paths.first { $0.canCarry }?.name ?? paths.first { $0.standing != .dead }?.name
+        return ModeDecision(
+            roles: paths.map { path in
+                switch path.standing {
+                case .good: .carry
+                case .suspect where !hasGood && path.name == last: .carry
+                case .suspect, .onTrial: .standby
+                case .dead: hasGood || path.name != last ? .standby : .carry
+                }
+            })
+    }
+}

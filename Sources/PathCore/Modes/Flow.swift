@@ -1,0 +1,120 @@
+/// One subflow of a steered connection, from the order to make it to its end.
+struct Flow: Sendable {
+    enum Purpose: Sendable {
+        /// It carries data, or stands by to.
+        case data
+        /// It was made to see whether its path answers.
+        case question
+    }
+
+    let path: String
+    let interface: InterfaceIndex
+    let address: SubflowAction.LocalAddress
+    let remote: IPEndpoint
+    /// Told by the kernel, once the subflow is there.
+    var port: UInt16?
+    var purpose: Purpose
+    var isBackup: Bool
+    var asked: MonotonicTime
+    var established: MonotonicTime?
+    var watch = FlowWatch()
+    /// How often silence was asked about since bytes came in last, and whether they came steadily before.
+    var silenceAsks = 0
+    var isStream = false
+    /// Since when it has been known that the path answers, but this subflow gets nothing through.
+    var stuckSince: MonotonicTime?
+
+    var isEstablished: Bool { established != nil }
+    var local: IPEndpoint? { port.map { IPEndpoint(address.address, port: $0) } }
+
+    /// What the handshake took.
+    var handshake: Duration? { established.map { asked.duration(to: $0) } }
+
+    /// From when on it can carry a message about another one. The peer ignores what comes before its own last
+    /// acknowledgement of the handshake was answered: one round trip after ours is complete.
+    var signalsFrom: MonotonicTime? {
+        guard let established else { return nil }
+        return established.advanced(by: asked.duration(to: established) + .milliseconds(2))
+    }
+
+    /// When its silence is to be asked about: the first time soon, then ever less often, and in the end not at
+    /// all. A peer with nothing to say costs four questions.
+    var silenceDue: MonotonicTime? {
+        guard isStream, purpose == .data, isEstablished, watch.waitingSince == nil,
+            let received = watch.receivedAt
+        else { return nil }
+        let quiet = max(.milliseconds(25), watch.answerTime)
+        let pauses: [Duration] = [quiet, quiet + .milliseconds(250), .seconds(2), .seconds(20)]
+        return silenceAsks < pauses.count ? received.advanced(by: pauses[silenceAsks]) : nil
+    }
+}
+
+/// What a connection knows of a path: its past, and what is being asked about it.
+struct PathMemory: Sendable {
+    enum Standing: Sendable, Equatable {
+        case good
+        case suspect(PathTrouble)
+        case dead(PathTrouble)
+        case onTrial(until: MonotonicTime)
+    }
+
+    /// Handshakes that show whether a path answers.
+    struct Question: Sendable {
+        enum Cause: Sendable, Equatable {
+            case trouble(PathTrouble)
+            case measurement
+        }
+
+        var cause: Cause
+        var needed: Int
+        var count = 0
+        var latest = MonotonicTime.zero
+    }
+
+    var standing = Standing.good
+    var loss = LossEstimate()
+    /// Failures in a row, and since when it has been good again.
+    var failures = 0
+    var goodSince: MonotonicTime?
+    /// Suspicions that proved false lately.
+    var falseAlarms = 0
+    var falseAlarmAt = MonotonicTime.zero
+    var latency: Duration?
+    var latencyAt: MonotonicTime?
+    var question: Question?
+    /// Until when no subflow is to be made, because the kernel refused one or the path is dead.
+    var nextAttempt = MonotonicTime.zero
+    var attempts = 0
+    /// The peer takes no other subflow here: not tried again before this.
+    var withdrawal: (SubflowAction.LocalAddress, after: MonotonicTime)?
+
+    var isDead: Bool { if case .dead = standing { true } else { false } }
+    var trouble: PathTrouble? {
+        switch standing {
+        case .suspect(let trouble), .dead(let trouble): trouble
+        case .good, .onTrial: nil
+        }
+    }
+
+    /// How much longer than usual a suspicion takes: each false alarm doubles it, a quiet time forgets.
+    func patience(at now: MonotonicTime) -> Int {
+        falseAlarmAt.duration(to: now) > .seconds(10) ? 1 : 1 << min(falseAlarms, 3)
+    }
+
+    mutating func noteFalseAlarm(at now: MonotonicTime) {
+        falseAlarms = falseAlarmAt.duration(to: now) > .seconds(10) ? 1 : falseAlarms + 1
+        falseAlarmAt = now
+    }
+
+    /// How long it must have kept answering before it carries again.
+    var trial: Duration { min(.milliseconds(200) * (1 << min(max(failures - 1, 0), 8)), .seconds(30)) }
+
+    /// It failed now. What it did well for a minute counts as a new beginning.
+    mutating func noteFailure(at now: MonotonicTime) {
+        let wasGood = goodSince.map { $0.duration(to: now) > .seconds(60) } ?? false
+        failures = wasGood ? 1 : failures + 1
+        goodSince = nil
+        question = nil
+        attempts = 0
+    }
+}

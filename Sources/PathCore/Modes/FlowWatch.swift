@@ -1,0 +1,79 @@
+// Whether a subflow's data gets through, from samples taken seldom.
+//
+// A packet is answered after one round trip, so what has waited for longer than `srtt + 4·rttvar` (RFC 6298's
+// own measure of how long an answer ever takes) is suspect. The kernel waits 200 ms more, because it acts on
+// its timer alone; a suspicion here only asks a question, so it can afford to be wrong.
+//
+// Samples cost, so they are taken when a verdict could be due, not at a fixed rate. What makes that possible is
+// to know since when the oldest unanswered byte has been waiting:
+//  - the first write that no sample has seen yet is told to the microsecond, where the writer helps;
+//  - acknowledgements that came since the last sample set the wait back to the newest one. `last_ack_recv`
+//    alone would lie: what the peer sends again refreshes it. It only dates progress that a counter proves.
+//
+// A receiver has nothing outstanding. For it silence counts: a stream that came steadily and stops.
+
+/// Judges one subflow.
+struct FlowWatch: Sendable {
+    /// Since when sent bytes have been waiting for an acknowledgement; nil while none are.
+    private(set) var waitingSince: MonotonicTime?
+    /// When bytes last came in.
+    private(set) var receivedAt: MonotonicTime?
+    /// How many samples in a row found new bytes.
+    private(set) var run = 0
+    private(set) var latest: SubflowSample?
+    /// Since when data goes this way.
+    var carriesSince = MonotonicTime.zero
+    /// When the latest sample was taken that found anything new.
+    private(set) var progressAt: MonotonicTime?
+
+    struct Progress: Sendable {
+        var hasAcknowledged = false
+        var hasReceived = false
+        var isAny: Bool { hasAcknowledged || hasReceived }
+    }
+
+    /// - Parameter written: when the first bytes were written that no sample has seen; nil for none, or unknown.
+    mutating func take(
+        _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime
+    ) -> Progress {
+        var progress = Progress()
+        if let latest {
+            progress.hasAcknowledged =
+                sample.acknowledged != latest.acknowledged || sample.delivered != latest.delivered
+            progress.hasReceived = sample.bytesReceived > latest.bytesReceived
+        }
+        if sample.unacknowledged == 0 {
+            waitingSince = nil
+        } else if progress.hasAcknowledged || waitingSince == nil {
+            let acknowledged =
+                latest == nil ? now : now.advanced(by: .zero - sample.sinceAcknowledgement)
+            // One lone segment was the last that was sent.
+            let sent =
+                sample.unacknowledged == 1 ? now.advanced(by: .zero - sample.sinceDataSent) : acknowledged
+            // What was written while another path carried did not wait here.
+            waitingSince = max(acknowledged, sent, written ?? .zero, carriesSince)
+        }
+        if progress.hasReceived {
+            receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
+            run += 1
+        } else {
+            run = 0
+        }
+        if progress.isAny { progressAt = now }
+        latest = sample
+        return progress
+    }
+
+    /// Starts the wait again, after a false alarm.
+    mutating func excuse(at now: MonotonicTime) {
+        if waitingSince != nil { waitingSince = now }
+    }
+
+    /// How long an answer takes at most.
+    var answerTime: Duration { latest.map(Self.answerTime) ?? .milliseconds(250) }
+
+    static func answerTime(_ sample: SubflowSample) -> Duration {
+        guard sample.smoothedRTT > .zero else { return .milliseconds(250) }
+        return sample.smoothedRTT + max(sample.rttVariation * 4, .milliseconds(5))
+    }
+}

@@ -1,0 +1,64 @@
+/// What a `ModeMachine` wants done.
+package enum ModeAction: Sendable, Hashable {
+    /// To be performed by the connection's `SubflowControl`; say `failed` if it can't be.
+    case perform(SubflowAction)
+    /// To be told to the connection's user.
+    case tell(SteeringEvent)
+}
+
+/// Why an action was not performed.
+package enum ActionFailure: Sendable, Hashable {
+    /// The connection is not fully established yet: no data was acknowledged (ENOTCONN).
+    case notReady
+    /// There is nothing to be done it to any more.
+    case alreadyGone
+    /// The kernel's words.
+    case failed(String)
+}
+
+/// What a connection is steered by.
+package struct ModeConfiguration: Sendable, Hashable {
+    package var mode: MultipathMode
+    package var policy: PathPolicy
+    /// The peer connected to us. Whoever connects makes the subflows: an accepting side can't reach a peer behind
+    /// a translator, and two that both make them would fight. It only gives up what is proven dead.
+    package var isAcceptor: Bool
+    /// How long a connection may be without any path.
+    package var disconnectedTimeout: Duration
+    /// Whether the writer tells when it writes, and the reader when it reads. Otherwise an idle connection is
+    /// looked at once a second.
+    package var hasHints: Bool
+
+    package init(
+        mode: MultipathMode, policy: PathPolicy = PathPolicy(), isAcceptor: Bool = false,
+        disconnectedTimeout: Duration = .seconds(60), hasHints: Bool = true
+    ) {
+        self.mode = mode
+        self.policy = policy
+        self.isAcceptor = isAcceptor
+        self.disconnectedTimeout = disconnectedTimeout
+        self.hasHints = hasHints
+    }
+}
+
+/// A connection as it is when steering begins.
+package struct SteeredConnection: Sendable, Hashable {
+    package var token: ConnectionToken
+    package var local: IPEndpoint
+    package var remote: IPEndpoint
+    /// The interface of the first subflow; 0 where it is not known.
+    package var interface: InterfaceIndex
+    /// The peer's other addresses, such as its name has them.
+    package var otherRemotes: [IPEndpoint]
+
+    package init(
+        token: ConnectionToken, local: IPEndpoint, remote: IPEndpoint, interface: InterfaceIndex,
+        otherRemotes: [IPEndpoint] = []
+    ) {
+        self.token = token
+        self.local = local
+        self.remote = remote
+        self.interface = interface
+        self.otherRemotes = otherRemotes
+    }
+}

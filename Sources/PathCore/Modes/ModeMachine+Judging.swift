@@ -1,0 +1,371 @@
+// Doubts, questions and verdicts.
+
+extension ModeMachine {
+    // MARK: What samples show
+
+    mutating func take(_ samples: [SubflowSample], written: MonotonicTime?, at now: MonotonicTime) {
+        var seen: Set<Int> = []
+        for sample in samples {
+            guard let local = sample.local, let remote = sample.remote else { continue }
+            guard let index = flow(local, remote) else {
+                adopt(sample, local, remote, at: now)
+                continue
+            }
+            seen.insert(index)
+            flows[index].port = local.port
+            if !flows[index].isEstablished, sample.state.carriesData { established(index, at: now) }
+            guard flows[index].isEstablished else { continue }
+            observe(index, sample, written: written, at: now)
+        }
+        // A flow whose end nobody told. The kernel goes on listing the first one, closed.
+        let listed = Set(
+            samples.compactMap { sample in
+                sample.local.map { Pair(local: $0, remote: sample.remote) }
+            })
+        for index in flows.indices.reversed() {
+            guard let local = flows[index].local else { continue }
+            let own = samples.first { $0.local == local && $0.remote == flows[index].remote }
+            let isGone = !listed.contains(Pair(local: local, remote: flows[index].remote))
+            if isGone || own?.state == .closed { closed(index, SubflowEnd(), at: now) }
+        }
+        planSample(at: now)
+    }
+
+    private struct Pair: Hashable {
+        var local: IPEndpoint
+        var remote: IPEndpoint?
+    }
+
+    /// A subflow that somebody else made: the peer.
+    private mutating func adopt(
+        _ sample: SubflowSample, _ local: IPEndpoint, _ remote: IPEndpoint, at now: MonotonicTime
+    ) {
+        guard configuration.isAcceptor, sample.state.carriesData,
+            let id = book.id(of: local.address, isUsed: { _ in true })
+        else { return }
+        // At an accepting end a path is what leads to one of the peer's addresses.
+        var flow = Flow(
+            path: "\(remote.address)", interface: latestSnapshot?.interface(with: local.address)?.index ?? 0,
+            address: SubflowAction.LocalAddress(local.address, id: id), remote: remote, port: local.port,
+            purpose: .data, isBackup: false, asked: now)
+        flow.established = now
+        _ = flow.watch.take(sample, written: nil, at: now)
+        flows.append(flow)
+        if records[flow.path] == nil { records[flow.path] = PathMemory() }
+        tell(.joined(flow.path))
+    }
+
+    private mutating func observe(
+        _ index: Int, _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime
+    ) {
+        let name = flows[index].path
+        let progress = flows[index].watch.take(sample, written: written, at: now)
+        guard progress.isAny else { return }
+        lastActivity = now
+        if progress.hasReceived {
+            flows[index].silenceAsks = 0
+            if flows[index].watch.run >= 2 { flows[index].isStream = true }
+        }
+        if flows[index].purpose == .question {
+            // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
+            if let data = dataFlow(name), flows[data].watch.progressAt != now { replace(data, by: index) }
+            return
+        }
+        flows[index].stuckSince = nil
+        if progress.hasAcknowledged {
+            records[name]!.loss.take(sample)
+            records[name]!.latency = sample.smoothedRTT
+            records[name]!.latencyAt = now
+        }
+        switch records[name]!.standing {
+        case .suspect: clear(name, at: now)
+        case .dead where !flows[index].isBackup:
+            // It got through after all.
+            revive(name, at: now)
+        case .good, .dead, .onTrial: break
+        }
+        if case .trouble = records[name]!.question?.cause { records[name]!.question = nil }
+    }
+
+    /// When to look again, after a sample.
+    private mutating func planSample(at now: MonotonicTime) {
+        var due: [MonotonicTime] = []
+        for flow in flows where flow.isEstablished && flow.purpose == .data {
+            let record = records[flow.path]!
+            if flow.watch.waitingSince != nil {
+                due.append(
+                    record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
+            }
+            if let silence = flow.silenceDue { due.append(silence) }
+            if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
+        }
+        if flows.contains(where: { $0.port == nil }) { due.append(now) }
+        if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
+        if let first = due.min() {
+            schedule(sampleAt: max(first, now.advanced(by: .milliseconds(2))))
+        }
+    }
+
+    /// When waiting data becomes suspicious, or, where it is already, is looked at again.
+    func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
+        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+        return due > now ? due : now.advanced(by: max(flow.watch.answerTime / 4, .milliseconds(5)))
+    }
+
+    // MARK: Doubts
+
+    mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
+        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
+            doubt(index, at: now)
+        }
+        for name in records.keys.sorted() {
+            pursue(name, at: now)
+            if case .onTrial(let until) = records[name]!.standing {
+                if now >= until {
+                    records[name]!.standing = .good
+                    records[name]!.goodSince = now
+                } else {
+                    wakeUps.append(until)
+                }
+            }
+        }
+    }
+
+    private mutating func doubt(_ index: Int, at now: MonotonicTime) {
+        let flow = flows[index]
+        let record = records[flow.path]!
+        guard !record.isDead else { return }
+        if let since = flow.watch.waitingSince {
+            let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+            if now >= due {
+                suspect(flow.path, .noAcknowledgement, at: now)
+                if configuration.isAcceptor { judgeAccepted(index, at: now) }
+            } else {
+                wakeUps.append(due)
+            }
+        } else if let due = flow.silenceDue, !configuration.isAcceptor {
+            if now >= due {
+                flows[index].silenceAsks += 1
+                // Told to nobody yet: a peer with nothing to say is no trouble.
+                ask(flow.path, .trouble(.noAnswer), at: now)
+            } else {
+                wakeUps.append(due)
+            }
+        }
+    }
+
+    /// An accepting end has no questions to ask. Long silence is proof where another subflow lives.
+    private mutating func judgeAccepted(_ index: Int, at now: MonotonicTime) {
+        let flow = flows[index]
+        guard let since = flow.watch.waitingSince else { return }
+        let limit = max(flow.watch.answerTime * 3, flow.watch.answerTime + .milliseconds(50))
+        let due = since.advanced(by: limit * records[flow.path]!.patience(at: now))
+        let hasOther = flows.contains {
+            $0.path != flow.path && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
+        }
+        if now < due {
+            wakeUps.append(due)
+        } else if hasOther {
+            die(flow.path, .noAcknowledgement, at: now)
+        }
+    }
+
+    private mutating func suspect(_ name: String, _ trouble: PathTrouble, at now: MonotonicTime) {
+        switch records[name]!.standing {
+        case .good:
+            records[name]!.standing = .suspect(trouble)
+            tell(.suspected(name, trouble))
+        case .onTrial:
+            die(name, trouble, at: now)
+            return
+        case .suspect, .dead: break
+        }
+        if !configuration.isAcceptor { ask(name, .trouble(trouble), at: now) }
+    }
+
+    private mutating func clear(_ name: String, at now: MonotonicTime) {
+        records[name]!.standing = .good
+        records[name]!.noteFalseAlarm(at: now)
+        tell(.cleared(name))
+    }
+
+    /// A dead path's data got through.
+    private mutating func revive(_ name: String, at now: MonotonicTime) {
+        records[name]!.standing = .good
+        records[name]!.goodSince = now
+        records[name]!.noteFalseAlarm(at: now)
+        tell(.answered(name))
+    }
+
+    // MARK: Questions
+
+    mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
+        guard isReady, var record = records[name], !record.isDead, dataFlow(name) != nil else { return }
+        if let question = record.question {
+            guard question.cause == .measurement, cause != .measurement else { return }
+            // What was sent to measure counts as the first question.
+            record.question?.cause = cause
+            record.question?.needed = record.loss.questions
+        } else {
+            record.question = PathMemory.Question(
+                cause: cause, needed: cause == .measurement ? 1 : record.loss.questions)
+        }
+        records[name] = record
+        pursue(name, at: now)
+    }
+
+    /// Asks what is still to be asked, and draws the conclusion.
+    private mutating func pursue(_ name: String, at now: MonotonicTime) {
+        guard let question = records[name]?.question, let data = dataFlow(name) else {
+            records[name]?.question = nil
+            return
+        }
+        let answerTime = expectedAnswer(name, data)
+        let spacing = max(answerTime / 4, .milliseconds(5))
+        let wait = answerTime + answerTime / 4
+        if question.count < question.needed {
+            let due = question.count == 0 ? now : question.latest.advanced(by: spacing)
+            guard now >= due else { return wakeUps.append(due) }
+            send(name, data, at: now)
+            records[name]!.question!.count += 1
+            records[name]!.question!.latest = now
+            wakeUps.append(now.advanced(by: question.count + 1 < question.needed ? spacing : wait))
+            return
+        }
+        let due = question.latest.advanced(by: wait)
+        guard now >= due else { return wakeUps.append(due) }
+        // What came in at the last moment counts.
+        if let progress = flows[data].watch.progressAt, progress >= question.latest {
+            records[name]!.question = nil
+            return
+        }
+        records[name]!.loss.asked(false)
+        switch question.cause {
+        case .measurement:
+            records[name]!.question!.cause = .trouble(.noAnswer)
+            records[name]!.question!.needed = max(records[name]!.loss.questions, 2)
+            records[name]!.latency = max(records[name]!.latency ?? wait, wait)
+            wakeUps.append(now)
+        case .trouble(let trouble): die(name, trouble, at: now)
+        }
+    }
+
+    /// How long a handshake over the path takes at most.
+    private func expectedAnswer(_ name: String, _ data: Int) -> Duration {
+        let latency = records[name]?.latency ?? .zero
+        return max(
+            flows[data].watch.latest == nil ? .milliseconds(100) : flows[data].watch.answerTime, latency)
+    }
+
+    /// A join over the path, which stands by so that no data takes it.
+    private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
+        // The one before is no use any more. (A destroyed subflow's address loses its id, and a path without an
+        // id can't be withdrawn: so the last one stays until the next is made.)
+        for flow in flows where flow.path == name && flow.purpose == .question && flow.isEstablished {
+            destroy(flow)
+        }
+        flows.removeAll { $0.path == name && $0.purpose == .question && $0.isEstablished }
+        create(
+            on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
+            flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
+    }
+
+    // MARK: Answers
+
+    mutating func established(_ index: Int, at now: MonotonicTime) {
+        guard !flows[index].isEstablished else { return }
+        flows[index].established = now
+        if flows[index].port == nil { schedule(sampleAt: now) }
+        let (name, flow) = (flows[index].path, flows[index])
+        records[name]!.latency = flow.handshake
+        records[name]!.latencyAt = now
+        records[name]!.attempts = 0
+        records[name]!.loss.asked(true)
+        if flow.purpose == .question { return answered(index, at: now) }
+        records[name]!.loss.forgetCounters()
+        tell(.joined(name))
+        switch records[name]!.standing {
+        case .dead:
+            tell(.answered(name))
+            let isAlone = !flows.contains {
+                $0.path != name && $0.purpose == .data && $0.isEstablished
+                    && !(records[$0.path]?.isDead ?? true)
+            }
+            // Where there is nothing else to lose there is nothing to prove.
+            records[name]!.standing =
+                isAlone ? .good : .onTrial(until: now.advanced(by: records[name]!.trial))
+            if isAlone { records[name]!.goodSince = now }
+        case .good, .suspect, .onTrial: records[name]!.goodSince = records[name]!.goodSince ?? now
+        }
+    }
+
+    private mutating func answered(_ index: Int, at now: MonotonicTime) {
+        let name = flows[index].path
+        records[name]!.question = nil
+        guard let data = dataFlow(name) else { return }
+        if case .suspect = records[name]!.standing { clear(name, at: now) }
+        guard flows[data].watch.waitingSince != nil else { return }
+        if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
+            return replace(data, by: index)
+        }
+        flows[data].stuckSince = flows[data].stuckSince ?? now
+        flows[data].watch.excuse(at: now)
+        schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
+    }
+
+    /// The path answers, but its subflow gets nothing through: another takes its place.
+    private mutating func replace(_ data: Int, by fresh: Int) {
+        let (old, new) = (flows[data], flows[fresh])
+        flows[fresh].purpose = .data
+        if !old.isBackup, let local = new.local {
+            perform(.prioritize(local: local, remote: new.remote, isBackup: false))
+            flows[fresh].isBackup = false
+        }
+        destroy(old)
+        flows.remove(at: data)
+        tell(.left(old.path, because: .stuck))
+        tell(.joined(old.path))
+    }
+
+    mutating func closed(_ index: Int, _ end: SubflowEnd, at now: MonotonicTime) {
+        let flow = flows.remove(at: index)
+        let name = flow.path
+        if flow.purpose == .question {
+            // A refusal comes from the peer's host as well.
+            if !flow.isEstablished, end.reset != nil || end.error == Self.refused || end.error == Self.reset,
+                records[name]?.question != nil
+            {
+                if case .suspect = records[name]!.standing { clear(name, at: now) }
+                records[name]!.question = nil
+            }
+            return
+        }
+        var record = records[name] ?? PathMemory()
+        record.attempts += 1
+        if !record.isDead {
+            // Ever longer pauses: the peer may have no room for it, or not want it.
+            let wasShort = flow.established.map { $0.duration(to: now) < .seconds(1) } ?? true
+            let pause: Duration = wasShort ? Self.retry : .milliseconds(100)
+            record.nextAttempt = now.advanced(
+                by: min(pause * (1 << min(record.attempts - 1, 6)), .seconds(60)))
+            if record.standing != .good { record.standing = .good }
+        }
+        record.question = nil
+        records[name] = record
+        if flow.isEstablished { tell(.left(name, because: .ended(end))) }
+    }
+
+    /// ECONNREFUSED and ECONNRESET, which a peer's host causes.
+    private static let refused: Int32 = 111
+    private static let reset: Int32 = 104
+
+    // MARK: Verdicts
+
+    mutating func die(_ name: String, _ trouble: PathTrouble, at now: MonotonicTime) {
+        records[name]!.noteFailure(at: now)
+        records[name]!.standing = .dead(trouble)
+        records[name]!.nextAttempt = now.advanced(by: Self.retry)
+        tell(.failed(name, trouble))
+    }
+}

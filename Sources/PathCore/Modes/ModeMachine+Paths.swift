@@ -1,0 +1,87 @@
+// Which paths a connection may use now, from where to where, and what the kernel's tables say is lost.
+
+extension ModeMachine {
+    /// The paths that the caller's rules allow and that lead to the peer, in the order of preference.
+    func usablePaths(_ snapshot: PathSnapshot) -> [PathInterface] {
+        var paths = snapshot.interfaces
+        if !usesDefaultRoute {
+            // It came about by a route of its own (the local network, a tunnel): no other path leads there.
+            paths = [snapshot.interface(connection.interface)].compactMap { $0 }.filter { path in
+                let reason = snapshot.excluded.first { $0.interface.index == path.index }?.reason
+                return reason != .down && reason != .noCarrier
+            }
+        }
+        paths = paths.filter { path in
+            configuration.policy.refusal(of: path) == nil && endpoints(on: path) != nil
+        }
+        if let preferred = paths.firstIndex(where: { $0.name == configuration.policy.preferredInterface }) {
+            paths.insert(paths.remove(at: preferred), at: 0)
+        }
+        return paths
+    }
+
+    /// Where a subflow over this path starts and leads to; nil where no family fits.
+    func endpoints(on path: PathInterface) -> (local: IPAddress, remote: IPEndpoint)? {
+        for remote in remotes where path.supports(remote.address.family) || !usesDefaultRoute {
+            if let local = source(on: path, for: remote.address) { return (local, remote) }
+        }
+        return nil
+    }
+
+    private func source(on path: PathInterface, for remote: IPAddress) -> IPAddress? {
+        let own = path.addresses.filter {
+            $0.address.family == remote.family && $0.state != .tentative
+                && $0.address.isLinkLocal == remote.isLinkLocal
+        }
+        // One that is in use already keeps its id.
+        let known = own.first { own in
+            flows.contains { $0.interface == path.index && $0.address.address == own.address.inZone(0) }
+        }
+        let best = known ?? own.first { $0.state == .preferred } ?? own.first
+        if let best { return best.address.inZone(0) }
+        return remote.isLoopback ? connection.local.address : nil
+    }
+
+    /// Gives up the flows whose interface, address, route or permission is gone.
+    mutating func giveUpLost(_ paths: [PathInterface], at now: MonotonicTime) {
+        guard let latestSnapshot else { return }
+        var lost: [String: MoveReason] = [:]
+        for flow in flows where lost[flow.path] == nil {
+            lost[flow.path] = loss(of: flow, paths, latestSnapshot)
+        }
+        for (name, reason) in lost.sorted(by: { $0.key < $1.key }) {
+            if case .trouble(let trouble) = reason {
+                records[name, default: PathMemory()].noteFailure(at: now)
+                records[name]!.standing = .dead(trouble)
+                // It is tried as soon as it is back.
+                records[name]!.nextAttempt = now
+                tell(.failed(name, trouble))
+            } else {
+                records[name] = PathMemory()
+            }
+            leave(name, because: reason, isCertain: true, at: now)
+        }
+    }
+
+    private func loss(
+        of flow: Flow, _ paths: [PathInterface], _ snapshot: PathSnapshot
+    ) -> MoveReason? {
+        let address = flow.address.address
+        if let path = paths.first(where: { $0.index == flow.interface }) {
+            let isThere = address.isLoopback || path.addresses.contains { $0.address.inZone(0) == address }
+            // Of an IPv6 connection over the local host and such the snapshot may not know the address.
+            if isThere || snapshot.interface(with: address) != nil && !usesDefaultRoute { return nil }
+            return .trouble(.addressGone)
+        }
+        guard let interface = snapshot.interface(flow.interface) else { return .trouble(.interfaceGone) }
+        if let refusal = configuration.policy.refusal(of: interface) { return .refused(refusal) }
+        switch snapshot.excluded.first(where: { $0.interface.index == flow.interface })?.reason {
+        case .down: return .trouble(.down)
+        case .noCarrier: return .trouble(.noCarrier)
+        case .noAddress: return .trouble(.addressGone)
+        case .loopback, .noDefaultRoute, .behindTunnel, nil:
+            let isThere = interface.addresses.contains { $0.address.inZone(0) == address }
+            return .trouble(isThere ? .routeGone : .addressGone)
+        }
+    }
+}

@@ -1,0 +1,281 @@
+// Makes the subflows what the mode's rules want them to be.
+
+extension ModeMachine {
+    mutating func steer(_ paths: [PathInterface], at now: MonotonicTime) {
+        for path in paths where records[path.name] == nil { records[path.name] = PathMemory() }
+        if configuration.isAcceptor {
+            leaveDead(at: now)
+        } else {
+            let views = paths.map { view($0, at: now) }
+            let decision = rules.decide(views, at: now)
+            for name in decision.measures.sorted() { ask(name, .measurement, at: now) }
+            for (path, role) in zip(paths, decision.roles) { attend(path, role, at: now) }
+            for (path, role) in zip(paths, decision.roles) { demote(path.name, role) }
+            leaveDead(at: now)
+            // Last: what is not needed goes when what is needed carries.
+            for (path, role) in zip(paths, decision.roles) where role == .none { release(path.name, at: now) }
+            tellCarrier(paths, decision, at: now)
+            if let again = decision.again { wakeUps.append(again) }
+            for view in views where configuration.mode == .interactive && view.isJoined {
+                if isActive(at: now), let measured = records[view.name]!.latencyAt {
+                    wakeUps.append(
+                        max(measured.advanced(by: Self.measureInterval), now.advanced(by: .milliseconds(5))))
+                }
+            }
+        }
+        settleWithdrawals(at: now)
+        checkStranded(paths, at: now)
+    }
+
+    static let measureInterval = Duration.milliseconds(400)
+
+    func isActive(at now: MonotonicTime) -> Bool { lastActivity.duration(to: now) < .seconds(1) }
+
+    private func view(_ path: PathInterface, at now: MonotonicTime) -> PathView {
+        let record = records[path.name]!
+        let data = dataFlow(path.name)
+        let flow = data.map { flows[$0] }
+        var latency = record.latency
+        if let since = flow?.watch.waitingSince, let known = latency {
+            latency = max(known, since.duration(to: now))
+        }
+        let standing: PathView.Standing =
+            switch record.standing {
+            case .good: .good
+            case .suspect: .suspect
+            case .dead: .dead
+            case .onTrial: .onTrial
+            }
+        let isOld = record.latencyAt.map { $0.duration(to: now) >= Self.measureInterval } ?? true
+        return PathView(
+            name: path.name, isFree: !path.isExpensive && !path.isConstrained, standing: standing,
+            isJoined: flow?.isEstablished ?? false, latency: latency,
+            isLatencyOld: isOld && isActive(at: now) && record.question == nil
+                && flow?.watch.waitingSince == nil)
+    }
+
+    // MARK: One path
+
+    /// Gives a path the subflow that its role needs.
+    private mutating func attend(_ path: PathInterface, _ role: PathRole, at now: MonotonicTime) {
+        guard role != .none else { return }
+        let name = path.name
+        guard let data = dataFlow(name) else {
+            join(path, isBackup: role == .standby || records[name]!.isDead, at: now)
+            return
+        }
+        let flow = flows[data]
+        if !flow.isEstablished {
+            giveUpSlowJoin(data, at: now)
+        } else if records[name]!.isDead {
+            retry(path, data, at: now)
+        } else if role == .carry, flow.isBackup, let local = flow.local {
+            flows[data].isBackup = false
+            flows[data].watch.carriesSince = now
+            perform(.prioritize(local: local, remote: flow.remote, isBackup: false))
+        }
+    }
+
+    /// After all that are to carry do so.
+    private mutating func demote(_ name: String, _ role: PathRole) {
+        guard role == .standby, let data = dataFlow(name), flows[data].isEstablished, !flows[data].isBackup,
+            !records[name]!.isDead, let local = flows[data].local,
+            flows.contains(where: {
+                $0.path != name && $0.purpose == .data && $0.isEstablished && !$0.isBackup
+            })
+        else { return }
+        flows[data].isBackup = true
+        perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
+    }
+
+    private mutating func join(_ path: PathInterface, isBackup: Bool, at now: MonotonicTime) {
+        guard isReady else { return }
+        let next = records[path.name]!.nextAttempt
+        guard now >= next else { return wakeUps.append(next) }
+        guard let (local, remote) = endpoints(on: path),
+            let id = book.id(
+                of: local, isUsed: { address in flows.contains { $0.address.address == address } })
+        else { return }
+        if records[path.name]!.isDead { planRetry(path.name, at: now) }
+        create(
+            on: path.name, path.index,
+            SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
+            isBackup: isBackup, at: now)
+        wakeUps.append(now.advanced(by: Self.retry))
+    }
+
+    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner.
+    private mutating func giveUpSlowJoin(_ data: Int, at now: MonotonicTime) {
+        let flow = flows[data]
+        let expected = (records[flow.path]!.latency ?? .milliseconds(250)) * 3
+        let due = flow.asked.advanced(by: max(Self.retry, expected))
+        guard now >= due else { return wakeUps.append(due) }
+        guard flow.port != nil else { return schedule(sampleAt: now) }
+        destroy(flow)
+        flows.remove(at: data)
+        if !records[flow.path]!.isDead { die(flow.path, .noAnswer, at: now) }
+        planRetry(flow.path, at: now)
+        records[flow.path]!.nextAttempt = now
+        wakeUps.append(now)
+    }
+
+    /// A dead path whose subflow was kept, because there was no other: a new handshake may get through.
+    private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
+        let next = records[path.name]!.nextAttempt
+        guard now >= next else { return wakeUps.append(next) }
+        for flow in flows where flow.path == path.name && flow.purpose == .question { destroy(flow) }
+        flows.removeAll { $0.path == path.name && $0.purpose == .question && $0.port != nil }
+        let flow = flows[dataFlow(path.name) ?? data]
+        planRetry(path.name, at: now)
+        create(on: path.name, flow.interface, flow.address, flow.remote, .question, isBackup: true, at: now)
+    }
+
+    /// While somebody waits a dead path is tried every second, otherwise ever less often.
+    private mutating func planRetry(_ name: String, at now: MonotonicTime) {
+        records[name]!.attempts += 1
+        let pause =
+            isActive(at: now) || strandedSince != nil
+            ? Self.retry : min(Self.retry * (1 << min(records[name]!.attempts, 6)), .seconds(60))
+        records[name]!.nextAttempt = now.advanced(by: pause)
+        wakeUps.append(records[name]!.nextAttempt)
+    }
+
+    mutating func create(
+        on name: String, _ interface: InterfaceIndex, _ address: SubflowAction.LocalAddress,
+        _ remote: IPEndpoint, _ purpose: Flow.Purpose, isBackup: Bool, at now: MonotonicTime
+    ) {
+        flows.append(
+            Flow(
+                path: name, interface: interface, address: address, remote: remote, port: nil,
+                purpose: purpose, isBackup: isBackup, asked: now))
+        perform(.create(address, isBackup: isBackup, remote: remote))
+        // To learn its port.
+        schedule(sampleAt: now)
+    }
+
+    mutating func destroy(_ flow: Flow) {
+        guard let local = flow.local else { return }
+        perform(.destroy(local: local, remote: flow.remote))
+    }
+
+    // MARK: Leaving
+
+    /// Dead paths are left when another one is there to take what was on them.
+    private mutating func leaveDead(at now: MonotonicTime) {
+        for name in records.keys.sorted() {
+            guard case .dead(let trouble) = records[name]!.standing, let data = dataFlow(name),
+                flows[data].isEstablished, hasOther(than: name)
+            else { continue }
+            leave(name, because: .trouble(trouble), isCertain: false, at: now)
+        }
+    }
+
+    private mutating func release(_ name: String, at now: MonotonicTime) {
+        guard dataFlow(name) != nil, hasOther(than: name) else { return }
+        leave(name, because: .unneeded, isCertain: false, at: now)
+    }
+
+    private func hasOther(than name: String) -> Bool {
+        flows.contains {
+            $0.path != name && $0.purpose == .data && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
+        }
+    }
+
+    /// Whether a subflow on another path can tell the peer something.
+    private func canSignal(about name: String, at now: MonotonicTime) -> MonotonicTime? {
+        flows.filter { flow in
+            flow.path != name && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+        }.compactMap(\.signalsFrom).min()
+    }
+
+    /// Ends all subflows of a path.
+    mutating func leave(_ name: String, because reason: MoveReason, isCertain: Bool, at now: MonotonicTime) {
+        let leaving = flows.filter { $0.path == name }
+        guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
+        // An accepting end has one address for all paths: taking it back would end them all.
+        if !configuration.isAcceptor {
+            switch canSignal(about: name, at: now) {
+            case .some(let from) where from <= now: perform(.withdraw(first.address))
+            case .some(let from): records[name]?.withdrawal = (first.address, from)
+            case nil: records[name]?.withdrawal = (first.address, now)
+            }
+        }
+        for flow in leaving { destroy(flow) }
+        flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
+        // What was on its way there goes another one from now on.
+        for index in flows.indices { flows[index].watch.carriesSince = now }
+        records[name]?.question = nil
+        if leaving.contains(where: { $0.purpose == .data && $0.isEstablished }) {
+            tell(.left(name, because: reason))
+        }
+    }
+
+    /// What could not be told the peer when it was due.
+    private mutating func settleWithdrawals(at now: MonotonicTime) {
+        for name in records.keys.sorted() {
+            guard let (address, after) = records[name]!.withdrawal else { continue }
+            guard dataFlow(name).map({ !flows[$0].isEstablished }) ?? true else {
+                // It is in use again.
+                records[name]!.withdrawal = nil
+                continue
+            }
+            guard let from = canSignal(about: name, at: now) else { continue }
+            let due = max(from, after)
+            guard now >= due else {
+                wakeUps.append(due)
+                continue
+            }
+            records[name]!.withdrawal = nil
+            perform(.withdraw(address))
+        }
+    }
+
+    // MARK: What is told
+
+    private mutating func tellCarrier(
+        _ paths: [PathInterface], _ decision: ModeDecision, at now: MonotonicTime
+    ) {
+        let carrying = zip(paths, decision.roles).first { path, role in
+            role == .carry
+                && dataFlow(path.name).map { flows[$0].isEstablished && !flows[$0].isBackup } ?? false
+                && !(records[path.name]!.isDead)
+        }?.0.name
+        guard let carrying, carrying != carrier else { return }
+        let old = carrier
+        carrier = carrying
+        var reason = decision.reason ?? .onlyOne
+        if let old, decision.reason == nil {
+            if let trouble = records[old]?.trouble {
+                reason = .trouble(trouble)
+            } else if let path = latestSnapshot?.interface(named: old),
+                let refusal = configuration.policy.refusal(of: path)
+            {
+                reason = .refused(refusal)
+            } else {
+                reason = .preferred
+            }
+        }
+        tell(.moved(from: old, to: carrying, because: reason))
+    }
+
+    private mutating func checkStranded(_ paths: [PathInterface], at now: MonotonicTime) {
+        let lives = flows.contains { flow in
+            flow.purpose == .data && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+        }
+        guard !lives else {
+            strandedSince = nil
+            return
+        }
+        if strandedSince == nil {
+            strandedSince = now
+            tell(.stranded)
+        }
+        let end = strandedSince!.advanced(by: configuration.disconnectedTimeout)
+        if now >= end {
+            isOver = true
+            tell(.gaveUp(after: configuration.disconnectedTimeout))
+        } else {
+            wakeUps.append(end)
+        }
+    }
+}

@@ -1,0 +1,240 @@
+// Steers the subflows of one MPTCP connection.
+//
+//   snapshots ─┐                    ┌─ what is usable, what is lost for certain
+//   events    ─┼─► flows, records ──┼─ doubts: suspect ─► questions ─► dead, or cleared
+//   samples   ─┘                    └─ the mode's rules: a role for each path ─► actions
+//
+// A path's standing, as this connection knows it:
+//
+//        waits too long                 questions unanswered
+//   good ──────────────► suspect ───────────────────────────► dead ◄─── the kernel's tables
+//    ▲  ◄──────────────    │  its data gets through             │        say that it is gone
+//    │      answered       └──────────────────┐                 │ a handshake is answered
+//    └──────────── it kept answering ─────────┴──── on trial ◄──┘
+//
+// Theory. The kernel acts on its retransmission timer, 200 ms above the round trip at least. What can be known
+// sooner: data waits for longer than an answer ever takes (FlowWatch). That is a suspicion, often wrong, so it
+// only prepares: another path is joined, and the suspected one is asked by a handshake of its own (a join to the
+// same peer over the same path, some 650 bytes with its end). No answer to as many questions as the path's
+// loss makes necessary (LossEstimate) is proof.
+//
+// A dead path takes two orders: RM_ADDR, over a path that lives, makes the peer give up the subflow and send
+// again what was on it; destroying it here does the same for this side. One without the other leaves one
+// direction waiting for a timer. RM_ADDR is sent once and ignored by a peer for which the subflow that brings it
+// is not fully established, so over a new one it waits for a round trip.
+//
+// Nobody is left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
+// until another is complete. What the kernel's tables say is gone is given up at once.
+//
+// Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
+// written or read while `nextSample` was nil; at `nextDeadline` a `sample` where `needsSample` says so, then
+// `timeReached`. After each, perform what it returned.
+
+package struct ModeMachine: Sendable {
+    let configuration: ModeConfiguration
+    let connection: SteeredConnection
+    var rules: any ModeRules
+    var book: AddressBook
+    var flows: [Flow] = []
+    var records: [String: PathMemory] = [:]
+    var latestSnapshot: PathSnapshot?
+    var remotes: [IPEndpoint]
+    /// The kernel takes orders once data was acknowledged (RFC 8684 section 3.1: fully established).
+    var isReady = false
+    var hasBegun = false
+    var usesDefaultRoute = true
+    var actions: [ModeAction] = []
+    var wakeUps: [MonotonicTime] = []
+    var lastActivity: MonotonicTime
+    var strandedSince: MonotonicTime?
+
+    /// The path that carries, as it was told last; with several, the most preferred of them.
+    package internal(set) var carrier: String?
+    /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
+    package internal(set) var isOver = false
+    /// When the next sample is worth taking; nil while the connection is idle.
+    package internal(set) var nextSample: MonotonicTime?
+
+    package init(_ configuration: ModeConfiguration, _ connection: SteeredConnection, at now: MonotonicTime) {
+        self.configuration = configuration
+        self.connection = connection
+        rules =
+            switch configuration.mode {
+            case .handover, .disabled: HandoverRules()
+            case .interactive: InteractiveRules()
+            case .aggregate: AggregateRules()
+            }
+        book = AddressBook(first: connection.local.address)
+        remotes = [connection.remote] + connection.otherRemotes.filter { $0 != connection.remote }
+        lastActivity = now
+    }
+
+    /// When to look again; nil for not before something happens.
+    package var nextDeadline: MonotonicTime? {
+        isOver ? nil : (wakeUps + [nextSample].compactMap { $0 }).min()
+    }
+
+    /// Whether a sample is due.
+    package func needsSample(at now: MonotonicTime) -> Bool {
+        !isOver && nextSample.map { $0 <= now } ?? false
+    }
+
+    // MARK: Inputs
+
+    /// Steering begins, with the paths as they are.
+    package mutating func begin(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [ModeAction] {
+        let followed = FollowedConnection(
+            interface: connection.interface, local: connection.local.address,
+            remote: connection.remote.address)
+        usesDefaultRoute = followed.usesDefaultRoute(in: snapshot)
+        hasBegun = true
+        let name = snapshot.interface(connection.interface)?.name ?? "\(connection.local.address)"
+        var flow = Flow(
+            path: name, interface: connection.interface,
+            address: SubflowAction.LocalAddress(
+                connection.local.address, id: 0, interface: connection.interface),
+            remote: connection.remote, port: connection.local.port, purpose: .data, isBackup: false,
+            asked: now)
+        flow.established = now
+        flows = [flow]
+        records[name] = PathMemory()
+        records[name]?.goodSince = now
+        nextSample = now
+        return self.snapshot(snapshot, at: now)
+    }
+
+    /// The machine's paths now.
+    package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [ModeAction] {
+        guard hasBegun, !isOver else { return [] }
+        let hasSlept = latestSnapshot.map { $0.resumes != snapshot.resumes } ?? false
+        latestSnapshot = snapshot
+        // Whatever translated or watched the subflows may have forgotten them meanwhile.
+        if hasSlept {
+            for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
+        }
+        return settle(at: now)
+    }
+
+    /// What the kernel says of this connection's subflows.
+    package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [ModeAction] {
+        guard hasBegun, !isOver else { return [] }
+        switch event {
+        case .established(_, _, _, let deniesJoinToFirst):
+            isReady = true
+            let first = connection.remote
+            if deniesJoinToFirst { remotes.removeAll { $0 == first } }
+        case .closed:
+            isOver = true
+            return take()
+        case .announced(_, _, let endpoint):
+            let remote = IPEndpoint(
+                endpoint.address, port: endpoint.port == 0 ? connection.remote.port : endpoint.port)
+            if !remotes.contains(remote) { remotes.append(remote) }
+        case .subflowEstablished(_, let facts, let error):
+            guard error ?? 0 == 0, let index = flow(facts.local, facts.remote) else { break }
+            established(index, at: now)
+        case .subflowClosed(_, let facts, let end):
+            if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
+        case .lost: nextSample = now
+        case .created, .removed, .subflowPriority, .listenerCreated, .listenerClosed: break
+        }
+        return settle(at: now)
+    }
+
+    /// The connection's state, asked for because `needsSample` said so.
+    ///
+    /// - Parameter written: when the first bytes were written since the sample before; nil for none, or unknown.
+    package mutating func sample(
+        _ sample: TransportSample, written: MonotonicTime? = nil, at now: MonotonicTime
+    ) -> [ModeAction] {
+        guard hasBegun, !isOver else { return [] }
+        guard let whole = sample.connection else {
+            // It fell back to TCP, which has one path and keeps it.
+            isOver = true
+            return take()
+        }
+        if whole.acknowledged > 0 || whole.bytesReceived > 0 { isReady = true }
+        nextSample = nil
+        take(sample.subflows, written: written, at: now)
+        return settle(at: now)
+    }
+
+    /// The user has written or read something, which no sample has seen yet.
+    package mutating func dataMoves(at now: MonotonicTime) {
+        guard hasBegun, !isOver else { return }
+        lastActivity = now
+        let soon = flows.filter { $0.purpose == .data && $0.isEstablished }.map(\.watch.answerTime).min()
+        schedule(sampleAt: now.advanced(by: soon ?? .milliseconds(25)))
+        // Dead paths are tried more often while somebody waits.
+        for name in records.keys {
+            let latest = now.advanced(by: Self.retry)
+            if records[name]!.isDead, records[name]!.nextAttempt > latest {
+                records[name]!.nextAttempt = latest
+                wakeUps.append(latest)
+            }
+        }
+    }
+
+    /// An action could not be performed.
+    package mutating func failed(
+        _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
+    ) -> [ModeAction] {
+        guard hasBegun, !isOver, case .create(let local, _, let remote) = action else { return [] }
+        if let index = flows.lastIndex(where: {
+            $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
+        }) {
+            let name = flows.remove(at: index).path
+            if failure == .notReady { isReady = false }
+            records[name, default: PathMemory()].attempts += 1
+            let attempts = min(records[name]!.attempts, 6)
+            // Routes may come a moment after the address.
+            let pause: Duration = failure == .notReady ? .milliseconds(50) : .milliseconds(20)
+            records[name]!.nextAttempt = now.advanced(by: min(pause * (1 << attempts), Self.retry))
+        }
+        return settle(at: now)
+    }
+
+    package mutating func timeReached(_ now: MonotonicTime) -> [ModeAction] {
+        guard hasBegun, !isOver else { return [] }
+        return settle(at: now)
+    }
+
+    // MARK: Together
+
+    mutating func settle(at now: MonotonicTime) -> [ModeAction] {
+        guard !isOver, let latestSnapshot else { return take() }
+        wakeUps = []
+        let paths = usablePaths(latestSnapshot)
+        giveUpLost(paths, at: now)
+        judge(paths, at: now)
+        steer(paths, at: now)
+        return take()
+    }
+
+    mutating func take() -> [ModeAction] {
+        defer { actions = [] }
+        return actions
+    }
+
+    mutating func tell(_ event: SteeringEvent) { actions.append(.tell(event)) }
+    mutating func perform(_ action: SubflowAction) { actions.append(.perform(action)) }
+
+    mutating func schedule(sampleAt time: MonotonicTime) { nextSample = min(nextSample ?? time, time) }
+
+    /// Between attempts to reach a dead path while somebody waits, and the pause that a failed one begins with.
+    static let retry = Duration.seconds(1)
+
+    func flow(_ local: IPEndpoint, _ remote: IPEndpoint) -> Int? {
+        flows.firstIndex {
+            $0.address.address == local.address && $0.port == local.port && $0.remote == remote
+        }
+            ?? flows.firstIndex {
+                $0.address.address == local.address && $0.port == nil && $0.remote == remote
+            }
+    }
+
+    /// The data flow of a path.
+    func dataFlow(_ path: String) -> Int? {
+        flows.firstIndex { $0.path == path && $0.purpose == .data }
+    }
+}

@@ -1,0 +1,11 @@
+/// What a connection does when a path goes bad.
+public enum MultipathMode: String, Sendable, Hashable, CaseIterable {
+    /// Survives losing its path, and costs nothing on the others until then.
+    case handover
+    /// Small messages see the lowest latency any allowed path offers.
+    case interactive
+    /// The most throughput all allowed paths give together.
+    case aggregate
+    /// Plain TCP on one path, still raced when connecting.
+    case disabled
+}
