@@ -76,7 +76,9 @@ extension ModeMachine {
         flows[index].stuckSince = nil
         if progress.hasAcknowledged {
             records[name]!.loss.take(sample)
-            records[name]!.latency = sample.smoothedRTT
+            // Half of what was known: one late answer is not yet a slow path.
+            let recent = flows[index].watch.recentRTT ?? sample.smoothedRTT
+            records[name]!.latency = ((records[name]!.latency ?? recent) + recent) / 2
             records[name]!.latencyAt = now
         }
         switch records[name]!.standing {
