@@ -16,6 +16,8 @@ struct Flow: Sendable {
     var purpose: Purpose
     var isBackup: Bool
     var asked: MonotonicTime
+    /// Tells flows apart: their places change.
+    let number: Int
     var established: MonotonicTime?
     var watch = FlowWatch()
     /// How often silence was asked about since bytes came in last, and whether they came steadily before.

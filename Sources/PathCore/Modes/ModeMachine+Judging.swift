@@ -4,7 +4,6 @@ extension ModeMachine {
     // MARK: What samples show
 
     mutating func take(_ samples: [SubflowSample], written: MonotonicTime?, at now: MonotonicTime) {
-        var seen: Set<Int> = []
         for sample in samples {
             guard let local = sample.local, let remote = sample.remote else { continue }
             // The kernel goes on listing the first subflow, closed: no new one is that.
@@ -13,11 +12,13 @@ extension ModeMachine {
                 adopt(sample, local, remote, at: now)
                 continue
             }
-            seen.insert(index)
             flows[index].port = local.port
+            let number = flows[index].number
             if !flows[index].isEstablished, sample.state.carriesData { established(index, at: now) }
-            guard flows[index].isEstablished else { continue }
-            observe(index, sample, written: written, at: now)
+            // It may have taken another one's place.
+            guard let place = flows.firstIndex(where: { $0.number == number }), flows[place].isEstablished
+            else { continue }
+            observe(place, sample, written: written, at: now)
         }
         // A flow whose end nobody told. The kernel goes on listing the first one, closed.
         let listed = Set(
@@ -49,7 +50,7 @@ extension ModeMachine {
         var flow = Flow(
             path: "\(remote.address)", interface: latestSnapshot?.interface(with: local.address)?.index ?? 0,
             address: SubflowAction.LocalAddress(local.address, id: id), remote: remote, port: local.port,
-            purpose: .data, isBackup: false, asked: now)
+            purpose: .data, isBackup: false, asked: now, number: nextNumber())
         flow.established = now
         _ = flow.watch.take(sample, written: nil, at: now)
         flows.append(flow)
@@ -120,8 +121,9 @@ extension ModeMachine {
     // MARK: Doubts
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
-        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
-            doubt(index, at: now)
+        // A doubt may make and end flows.
+        for number in flows.filter({ $0.purpose == .data && $0.isEstablished }).map(\.number) {
+            if let index = flows.firstIndex(where: { $0.number == number }) { doubt(index, at: now) }
         }
         for name in records.keys.sorted() {
             pursue(name, at: now)

@@ -152,7 +152,7 @@ extension ModeMachine {
         flows.append(
             Flow(
                 path: name, interface: interface, address: address, remote: remote, port: nil,
-                purpose: purpose, isBackup: isBackup, asked: now))
+                purpose: purpose, isBackup: isBackup, asked: now, number: nextNumber()))
         perform(.create(address, isBackup: isBackup, remote: remote))
         book.made(address)
         // To learn its port.

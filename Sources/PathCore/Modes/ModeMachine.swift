@@ -47,6 +47,7 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    var flowCount = 0
 
     /// The path that carries, as it was told last; with several, the most preferred of them.
     package internal(set) var carrier: String?
@@ -94,7 +95,7 @@ package struct ModeMachine: Sendable {
             address: SubflowAction.LocalAddress(
                 connection.local.address, id: 0, interface: connection.interface),
             remote: connection.remote, port: connection.local.port, purpose: .data, isBackup: false,
-            asked: now)
+            asked: now, number: nextNumber())
         flow.established = now
         flows = [flow]
         records[name] = PathMemory()
@@ -214,6 +215,11 @@ package struct ModeMachine: Sendable {
     mutating func take() -> [ModeAction] {
         defer { actions = [] }
         return actions
+    }
+
+    mutating func nextNumber() -> Int {
+        flowCount += 1
+        return flowCount
     }
 
     mutating func tell(_ event: SteeringEvent) { actions.append(.tell(event)) }
