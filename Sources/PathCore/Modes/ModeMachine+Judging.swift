@@ -322,6 +322,7 @@ extension ModeMachine {
     private mutating func replace(_ data: Int, by fresh: Int) {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
+        flows[fresh].lingersUntil = nil
         if !old.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false
