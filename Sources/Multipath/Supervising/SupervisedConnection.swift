@@ -27,6 +27,7 @@ final class SupervisedConnection: @unchecked Sendable {
     private var machine: ModeMachine?
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
     private var observers: [@Sendable (SteeringEvent) -> Void] = []
+    private let knocks = Knocks()
     private var isClosed = false
 
     init(
@@ -76,6 +77,7 @@ final class SupervisedConnection: @unchecked Sendable {
         isClosed = true
         observers = []
         machine = nil
+        knocks.endAll()
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = nil
     }
@@ -130,6 +132,11 @@ final class SupervisedConnection: @unchecked Sendable {
             switch action {
             case .tell(let event): tell(event)
             case .perform(let action): order(action)
+            case .knock(let path, let interface, let remote):
+                knocks.start(to: remote, over: interface) { [weak self] in
+                    self?.perform(self?.machine?.knockAnswered(path, at: .now))
+                    self?.settle()
+                }
             }
         }
     }

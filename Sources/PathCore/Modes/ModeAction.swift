@@ -4,6 +4,9 @@ package enum ModeAction: Sendable, Hashable {
     case perform(SubflowAction)
     /// To be told to the connection's user.
     case tell(SteeringEvent)
+    /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `knockAnswered` if
+    /// anything comes back. It is closed then, without a word.
+    case knock(String, interface: InterfaceIndex, remote: IPEndpoint)
 }
 
 /// Why an action was not performed.

@@ -66,6 +66,11 @@ extension ModeMachine {
         guard progress.isAny else { return }
         lastActivity = now
         if progress.hasReceived {
+            if flows[index].silenceAsks > 0 {
+                flows[index].gaps = min(flows[index].gaps + 1, 4)
+            } else if flows[index].watch.run.isMultiple(of: 40) {
+                flows[index].gaps = max(flows[index].gaps - 1, 0)
+            }
             flows[index].silenceAsks = 0
             if flows[index].watch.run >= 2 { flows[index].isStream = true }
         }
@@ -227,7 +232,7 @@ extension ModeMachine {
             records[name]?.question = nil
             return
         }
-        let answerTime = expectedAnswer(name, data)
+        let answerTime = expectedAnswer(name, data, question, at: now)
         let spacing = max(answerTime / 4, .milliseconds(5))
         let wait = answerTime + answerTime / 4
         if question.count < question.needed {
@@ -258,15 +263,31 @@ extension ModeMachine {
     }
 
     /// How long a handshake over the path takes at most.
-    private func expectedAnswer(_ name: String, _ data: Int) -> Duration {
+    private func expectedAnswer(
+        _ name: String, _ data: Int, _ question: PathMemory.Question, at now: MonotonicTime
+    ) -> Duration {
         let latency = records[name]?.latency ?? .zero
+        // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
+        // the kernel measured is of little use: a receiver sends too seldom.)
+        let watch = flows[data].watch
+        if question.cause == .trouble(.noAnswer), let least = watch.latest?.minimumRTT,
+            let heard = watch.heardAt,
+            heard.duration(to: question.count == 0 ? now : question.latest) >= .milliseconds(20)
+        {
+            return least * 6 / 5 + .milliseconds(5)
+        }
         return max(
             flows[data].watch.latest == nil ? .milliseconds(100) : flows[data].watch.answerTime, latency)
     }
 
     /// A join over the path, which stands by so that no data takes it.
     private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
-        dismissAnswered(name)
+        // In a bulk transfer those before are still there, and there is not room for any number.
+        let answered = flows.filter { $0.path == name && $0.lingersUntil != nil }
+        if answered.count >= 2 {
+            destroy(answered[0])
+            flows.removeAll { $0.number == answered[0].number }
+        }
         create(
             on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
             flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
