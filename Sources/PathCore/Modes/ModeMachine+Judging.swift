@@ -54,7 +54,7 @@ extension ModeMachine {
         flow.established = now
         _ = flow.watch.take(sample, written: nil, at: now)
         flows.append(flow)
-        if records[flow.path] == nil { records[flow.path] = PathMemory() }
+        if records[flow.path]?.isDead ?? true { records[flow.path] = PathMemory() }
         tell(.joined(flow.path))
     }
 
@@ -151,11 +151,11 @@ extension ModeMachine {
             let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
-                if configuration.isAcceptor { judgeAccepted(index, at: now) }
+                if !configuration.asks { judgeUnasked(index, at: now) }
             } else {
                 wakeUps.append(due)
             }
-        } else if let due = flow.silenceDue, !configuration.isAcceptor {
+        } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
@@ -166,8 +166,8 @@ extension ModeMachine {
         }
     }
 
-    /// An accepting end has no questions to ask. Long silence is proof where another subflow lives.
-    private mutating func judgeAccepted(_ index: Int, at now: MonotonicTime) {
+    /// Where no questions can be asked long silence is proof, if another subflow lives.
+    private mutating func judgeUnasked(_ index: Int, at now: MonotonicTime) {
         let flow = flows[index]
         guard let since = flow.watch.waitingSince else { return }
         let limit = max(flow.watch.answerTime * 3, flow.watch.answerTime + .milliseconds(50))
@@ -192,7 +192,7 @@ extension ModeMachine {
             return
         case .suspect, .dead: break
         }
-        if !configuration.isAcceptor { ask(name, .trouble(trouble), at: now) }
+        ask(name, .trouble(trouble), at: now)
     }
 
     private mutating func clear(_ name: String, at now: MonotonicTime) {
@@ -212,7 +212,8 @@ extension ModeMachine {
     // MARK: Questions
 
     mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
-        guard isReady, var record = records[name], !record.isDead, dataFlow(name) != nil else { return }
+        guard configuration.asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
+        else { return }
         if let question = record.question {
             guard question.cause == .measurement, cause != .measurement else { return }
             // What was sent to measure counts as the first question.
@@ -387,7 +388,8 @@ extension ModeMachine {
     mutating func die(_ name: String, _ trouble: PathTrouble, at now: MonotonicTime) {
         records[name]!.noteFailure(at: now)
         records[name]!.standing = .dead(trouble)
-        records[name]!.nextAttempt = now.advanced(by: Self.retry)
+        // Soon at first: what looked dead may have been very slow.
+        records[name]!.nextAttempt = now.advanced(by: Self.retry / 4)
         tell(.failed(name, trouble))
     }
 }

@@ -219,7 +219,7 @@ extension ModeMachine {
     }
 
     private mutating func release(_ name: String, at now: MonotonicTime) {
-        guard let data = dataFlow(name), hasOther(than: name) else { return }
+        guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
         // Put aside it costs nothing but its place.
         if !flows[data].isBackup, let local = flows[data].local, flows[data].isEstablished {
             flows[data].isBackup = true

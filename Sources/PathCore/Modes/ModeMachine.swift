@@ -97,7 +97,11 @@ package struct ModeMachine: Sendable {
             remote: connection.remote.address)
         usesDefaultRoute = followed.usesDefaultRoute(in: snapshot)
         hasBegun = true
-        let name = snapshot.interface(connection.interface)?.name ?? "\(connection.local.address)"
+        let interface = snapshot.interface(connection.interface)
+        // At an accepting end a path is what leads to one of the peer's addresses.
+        let name =
+            configuration.isAcceptor
+            ? "\(connection.remote.address)" : interface?.name ?? "\(connection.local.address)"
         var flow = Flow(
             path: name, interface: connection.interface,
             address: SubflowAction.LocalAddress(
@@ -140,7 +144,12 @@ package struct ModeMachine: Sendable {
                 endpoint.address, port: endpoint.port == 0 ? connection.remote.port : endpoint.port)
             if !remotes.contains(remote) { remotes.append(remote) }
         case .subflowEstablished(_, let facts, let error):
-            guard error ?? 0 == 0, let index = flow(facts.local, facts.remote) else { break }
+            guard error ?? 0 == 0 else { break }
+            // One that the peer made is known by its sample.
+            guard let index = flow(facts.local, facts.remote) else {
+                nextSample = now
+                break
+            }
             established(index, at: now)
         case .subflowClosed(_, let facts, let end):
             if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
