@@ -54,7 +54,7 @@ extension ModeMachine {
         flow.established = now
         _ = flow.watch.take(sample, written: nil, at: now)
         flows.append(flow)
-        if records[flow.path] == nil { records[flow.path] = PathMemory() }
+        if records[flow.path]?.isDead ?? true { records[flow.path] = PathMemory() }
         tell(.joined(flow.path))
     }
 
@@ -66,6 +66,11 @@ extension ModeMachine {
         guard progress.isAny else { return }
         lastActivity = now
         if progress.hasReceived {
+            if flows[index].silenceAsks > 0 {
+                flows[index].gaps = min(flows[index].gaps + 1, 4)
+            } else if flows[index].watch.run.isMultiple(of: 40) {
+                flows[index].gaps = max(flows[index].gaps - 1, 0)
+            }
             flows[index].silenceAsks = 0
             if flows[index].watch.run >= 2 { flows[index].isStream = true }
         }
@@ -146,11 +151,11 @@ extension ModeMachine {
             let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
-                if configuration.isAcceptor { judgeAccepted(index, at: now) }
+                if !configuration.asks { judgeUnasked(index, at: now) }
             } else {
                 wakeUps.append(due)
             }
-        } else if let due = flow.silenceDue, !configuration.isAcceptor {
+        } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
@@ -161,8 +166,8 @@ extension ModeMachine {
         }
     }
 
-    /// An accepting end has no questions to ask. Long silence is proof where another subflow lives.
-    private mutating func judgeAccepted(_ index: Int, at now: MonotonicTime) {
+    /// Where no questions can be asked long silence is proof, if another subflow lives.
+    private mutating func judgeUnasked(_ index: Int, at now: MonotonicTime) {
         let flow = flows[index]
         guard let since = flow.watch.waitingSince else { return }
         let limit = max(flow.watch.answerTime * 3, flow.watch.answerTime + .milliseconds(50))
@@ -187,7 +192,7 @@ extension ModeMachine {
             return
         case .suspect, .dead: break
         }
-        if !configuration.isAcceptor { ask(name, .trouble(trouble), at: now) }
+        ask(name, .trouble(trouble), at: now)
     }
 
     private mutating func clear(_ name: String, at now: MonotonicTime) {
@@ -207,7 +212,8 @@ extension ModeMachine {
     // MARK: Questions
 
     mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
-        guard isReady, var record = records[name], !record.isDead, dataFlow(name) != nil else { return }
+        guard configuration.asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
+        else { return }
         if let question = record.question {
             guard question.cause == .measurement, cause != .measurement else { return }
             // What was sent to measure counts as the first question.
@@ -227,7 +233,7 @@ extension ModeMachine {
             records[name]?.question = nil
             return
         }
-        let answerTime = expectedAnswer(name, data)
+        let answerTime = expectedAnswer(name, data, question, at: now)
         let spacing = max(answerTime / 4, .milliseconds(5))
         let wait = answerTime + answerTime / 4
         if question.count < question.needed {
@@ -258,15 +264,31 @@ extension ModeMachine {
     }
 
     /// How long a handshake over the path takes at most.
-    private func expectedAnswer(_ name: String, _ data: Int) -> Duration {
+    private func expectedAnswer(
+        _ name: String, _ data: Int, _ question: PathMemory.Question, at now: MonotonicTime
+    ) -> Duration {
         let latency = records[name]?.latency ?? .zero
+        // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
+        // the kernel measured is of little use: a receiver sends too seldom.)
+        let watch = flows[data].watch
+        if question.cause == .trouble(.noAnswer), let least = watch.latest?.minimumRTT,
+            let heard = watch.heardAt,
+            heard.duration(to: question.count == 0 ? now : question.latest) >= .milliseconds(20)
+        {
+            return least * 6 / 5 + .milliseconds(5)
+        }
         return max(
             flows[data].watch.latest == nil ? .milliseconds(100) : flows[data].watch.answerTime, latency)
     }
 
     /// A join over the path, which stands by so that no data takes it.
     private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
-        dismissAnswered(name)
+        // In a bulk transfer those before are still there, and there is not room for any number.
+        let answered = flows.filter { $0.path == name && $0.lingersUntil != nil }
+        if answered.count >= 2 {
+            destroy(answered[0])
+            flows.removeAll { $0.number == answered[0].number }
+        }
         create(
             on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
             flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
@@ -367,7 +389,8 @@ extension ModeMachine {
     mutating func die(_ name: String, _ trouble: PathTrouble, at now: MonotonicTime) {
         records[name]!.noteFailure(at: now)
         records[name]!.standing = .dead(trouble)
-        records[name]!.nextAttempt = now.advanced(by: Self.retry)
+        // Soon at first: what looked dead may have been very slow.
+        records[name]!.nextAttempt = now.advanced(by: Self.retry / 4)
         tell(.failed(name, trouble))
     }
 }
