@@ -57,6 +57,9 @@ enum SimulatedEvent {
     /// A SYN is repeated, or an MP_JOIN's last word is.
     case handshake(subflow: Int, attempt: Int)
     case notice(SimulatedEnd, SimulatedNotice)
+    /// A plain handshake over a path gets there, or its answer gets back.
+    case knock(path: Int, arrives: Bool)
+    case knockAgain(path: Int, attempt: Int)
     case change(Int)
     case snapshot
     case phase(Int)

@@ -52,6 +52,11 @@ final class SimulatedSteering {
         settle(world)
     }
 
+    func knockAnswered(_ path: String, _ world: Simulation) {
+        perform(machine.knockAnswered(path, at: time(world)), world)
+        settle(world)
+    }
+
     func timeReached(_ world: Simulation) {
         // A timer that was replaced by an earlier one.
         guard let timer, timer <= world.now else { return }
@@ -75,6 +80,7 @@ final class SimulatedSteering {
         for action in actions {
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
+            if case .knock(_, let interface, _) = action { world.startKnock(at: interface) }
             guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
                 continue
             }

@@ -47,6 +47,7 @@ struct SubflowHalf {
     var nextSequence = 0
     var smoothed: Int64 = 0
     var variation: Int64 = 0
+    var minimum = Int64.max
     var timeouts = 0
     var timerDue = Int64.max
     var isTimerSet = false
@@ -61,7 +62,6 @@ struct SubflowHalf {
 
     var expected = 0
     var early: [Int] = []
-    var bytesReceived: UInt64 = 0
     var dataReceivedAt: Int64 = 0
     var acknowledgementAt: Int64 = 0
     /// A segment that is to be acknowledged a little later: which, and when it was sent.
@@ -76,6 +76,7 @@ struct SubflowHalf {
     }
 
     mutating func measure(_ time: Int64) {
+        minimum = min(minimum, time)
         if smoothed == 0 {
             (smoothed, variation) = (time, time / 2)
         } else {

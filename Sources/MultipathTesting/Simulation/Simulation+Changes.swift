@@ -21,6 +21,7 @@ extension Simulation {
             noteWorking(path)
         case .forget(let path):
             paths[path].memory += 1
+            forgottenAt = now
             noteWorking(path, anew: true)
         case .joins(let path, let fate):
             paths[path].joins = fate
@@ -43,6 +44,7 @@ extension Simulation {
             }
         case .sleep(let forgets):
             resumes += 1
+            if forgets { forgottenAt = now }
             for path in paths.indices {
                 if forgets { paths[path].memory += 1 }
                 noteWorking(path, anew: true)

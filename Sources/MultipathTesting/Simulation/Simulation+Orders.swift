@@ -116,6 +116,8 @@ extension Simulation {
         var connection = ConnectionSample(token: Self.token)
         let endpoint = endpoints[end.rawValue]
         connection.acknowledged = UInt64(endpoint.acknowledged) * Self.chunkSize
+        connection.writeSequence = UInt64(endpoint.written) * Self.chunkSize
+        connection.firstUnacknowledged = connection.acknowledged
         connection.bytesReceived = endpoint.chunksReceived * Self.chunkSize
         var list: [SubflowSample] = []
         for number in subflows.indices {
@@ -134,8 +136,8 @@ extension Simulation {
         var sample = SubflowSample(
             id: UInt32(number), local: local, remote: remote, bytesSent: half.bytesSent,
             bytesRetransmitted: UInt64(half.retransmissions) * Self.chunkSize,
-            bytesReceived: half.bytesReceived, smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
-            rttVariation: .nanoseconds(half.variation / 1000 * 1000), minimumRTT: nil)
+            bytesReceived: UInt64(half.expected) * Self.chunkSize, smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
+            rttVariation: .nanoseconds(half.variation / 1000 * 1000), minimumRTT: half.minimum < .max ? .nanoseconds(half.minimum / 1000 * 1000) : nil)
         sample.state =
             switch half.state {
             case .established: .established

@@ -48,6 +48,36 @@ extension Simulation {
         }
     }
 
+    // MARK: Knocks
+
+    func startKnock(at interface: InterfaceIndex) {
+        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return }
+        sendKnock(path, attempt: 0)
+    }
+
+    /// The kernel repeats it after 1 and 3 s, until it is answered.
+    func sendKnock(_ path: Int, attempt: Int) {
+        guard attempt == 0 || knocking.contains(path) else { return }
+        knocking.insert(path)
+        if attempt < 2 {
+            after(1_000_000_000 << Int64(attempt), .knockAgain(path: path, attempt: attempt + 1))
+        }
+        guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss else {
+            return
+        }
+        after(paths[path].upwards, .knock(path: path, arrives: true))
+    }
+
+    /// Whatever the server says to it, it says something.
+    func knock(_ path: Int, arrives: Bool) {
+        if arrives {
+            guard paths[path].isOpenDownwards, random.share() >= paths[path].loss else { return }
+            after(paths[path].downwards, .knock(path: path, arrives: false))
+        } else if paths[path].isUsable, knocking.remove(path) != nil {
+            steering[SimulatedEnd.client.rawValue]?.knockAnswered(paths[path].name, self)
+        }
+    }
+
     // MARK: Joins
 
     private func answerJoin(_ number: Int) {
@@ -120,10 +150,9 @@ extension Simulation {
         guard subflows[number][end].state != .closed, subflows[number][end].state != .absent else { return }
         if let packet { send(packet, number, from: end) }
         subflows[number][end].state = .closed
-        let left = subflows[number][end].inFlight
         subflows[number][end].inFlight = []
         subflows[number][end].timerDue = .max
-        sendAgain(left, end)
+        sendAllAgain(end)
         notify(end, .closed(subflow: number, error: error, reset: reset))
         pump(end)
     }

@@ -89,7 +89,7 @@ extension Simulation {
         startTimer(number, end)
         // The connection sends again over another subflow what one does not bring through.
         if subflows[number][end].timeouts == 2, hasOther(than: number, end) {
-            sendAgain(subflows[number][end].inFlight, end)
+            sendAllAgain(end)
             pump(end)
         }
     }
@@ -106,11 +106,10 @@ extension Simulation {
         send(.data(sequence: segment.sequence, data: segment.data, sentAt: now), number, from: end)
     }
 
-    func sendAgain(_ segments: [SubflowHalf.Segment], _ end: SimulatedEnd) {
+    /// All that is unacknowledged on the connection, whatever was on that subflow.
+    func sendAllAgain(_ end: SimulatedEnd) {
         let side = end.rawValue
-        let lost = segments.map(\.data).filter { $0 >= endpoints[side].acknowledged }
-        guard !lost.isEmpty else { return }
-        endpoints[side].again = Set(endpoints[side].again + lost).sorted()
+        endpoints[side].again = Array(endpoints[side].acknowledged..<endpoints[side].nextToSend)
     }
 
     // MARK: Arrivals
@@ -122,18 +121,17 @@ extension Simulation {
             return
         }
         subflows[number][end].acknowledgementAt = now
+        subflows[number][end].dataReceivedAt = now
         if sequence == subflows[number][end].expected {
             subflows[number][end].expected += 1
             while let place = subflows[number][end].early.firstIndex(of: subflows[number][end].expected) {
                 subflows[number][end].early.remove(at: place)
                 subflows[number][end].expected += 1
             }
-            noteReceived(number, end)
         } else if sequence > subflows[number][end].expected,
             !subflows[number][end].early.contains(sequence)
         {
             subflows[number][end].early.append(sequence)
-            noteReceived(number, end)
         }
         accept(data, at: end)
         let isInOrder = subflows[number][end].early.isEmpty && subflows[number][end].owed == nil
@@ -142,11 +140,6 @@ extension Simulation {
             return after(40_000_000, .delayedAcknowledgement(subflow: number, end))
         }
         acknowledge(sequence, subflows[number][end].owed?.sentAt ?? sentAt, number, end)
-    }
-
-    private func noteReceived(_ number: Int, _ end: SimulatedEnd) {
-        subflows[number][end].bytesReceived += Self.chunkSize
-        subflows[number][end].dataReceivedAt = now
     }
 
     private func acknowledge(_ sequence: Int, _ sentAt: Int64, _ number: Int, _ end: SimulatedEnd) {

@@ -65,6 +65,8 @@ package final class Simulation {
     var generation: UInt64 = 0
     var resumes: UInt64 = 0
     var awaitsRequest = false
+    /// Paths where a plain handshake is under way.
+    var knocking: Set<Int> = []
 
     /// - Parameter first: the place of the path over which the connection came about.
     package init(
@@ -110,6 +112,9 @@ package final class Simulation {
         steering.begin(self)
     }
 
+    /// When a translator last forgot its subflows; nil for never.
+    package internal(set) var forgottenAt: Int64?
+
     /// Whether the client's kernel takes orders: the first data were acknowledged.
     package var isReady: Bool { endpoints[SimulatedEnd.client.rawValue].isReady }
 
@@ -138,6 +143,8 @@ package final class Simulation {
         case .delayedAcknowledgement(let subflow, let end): payDebt(subflow, end)
         case .handshake(let subflow, let attempt): repeatHandshake(subflow, attempt: attempt)
         case .notice(let end, let notice): deliver(notice, to: end)
+        case .knock(let path, let arrives): knock(path, arrives: arrives)
+        case .knockAgain(let path, let attempt): sendKnock(path, attempt: attempt)
         case .change(let place): change(changes[place].change)
         case .snapshot:
             told = snapshot()
