@@ -100,6 +100,7 @@ extension ModeMachine {
         if records[path.name]!.isDead {
             guard isAwake(path, at: now) else { return }
             records[path.name]!.isAwake = false
+            planRetry(path.name, at: now)
         }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
@@ -136,6 +137,7 @@ extension ModeMachine {
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         let flow = flows[data]
         records[path.name]!.isAwake = false
+        planRetry(path.name, at: now)
         create(on: path.name, flow.interface, flow.address, flow.remote, .question, isBackup: true, at: now)
     }
 
