@@ -368,7 +368,8 @@ extension ModeMachine {
             }
             return
         }
-        if records[name]?.isDead == false {
+        // (At an accepting end a path may have several.)
+        if records[name]?.isDead == false, dataFlow(name) == nil {
             // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.
             let wasShort = flow.established.map { $0.duration(to: now) < .seconds(1) } ?? true
             let pause: Duration = wasShort ? Self.retry : .milliseconds(100)
