@@ -330,7 +330,14 @@ extension ModeMachine {
         flows[index].lingersUntil = isSerious ? now.advanced(by: .seconds(1)) : now
         records[name]!.question = nil
         guard let data = dataFlow(name) else { return }
-        if case .suspect = records[name]!.standing { clear(name, at: now) }
+        switch records[name]!.standing {
+        case .suspect: clear(name, at: now)
+        case .dead:
+            // Its old subflow was kept for want of another one, and may be forgotten.
+            revive(name, at: now)
+            return replace(data, by: index)
+        case .good, .onTrial: break
+        }
         guard flows[data].watch.waitingSince != nil else { return }
         if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
             return replace(data, by: index)
