@@ -76,7 +76,9 @@ extension ModeMachine {
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
-            if let data = dataFlow(name), flows[data].watch.progressAt != now { replace(data, by: index) }
+            if let data = dataFlow(name), flows[data].watch.progressAt ?? .zero < flows[index].asked {
+                replace(data, by: index)
+            }
             return
         }
         flows[index].stuckSince = nil
@@ -108,6 +110,10 @@ extension ModeMachine {
             }
             if let silence = flow.silenceDue { due.append(silence) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
+        }
+        for flow in flows where flow.purpose == .question && !flow.isBackup {
+            // The peer was shown this way.
+            due.append(now.advanced(by: max(flow.watch.answerTime, .milliseconds(50))))
         }
         if flows.contains(where: { $0.port == nil }) { due.append(now) }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
@@ -338,7 +344,10 @@ extension ModeMachine {
             return replace(data, by: index)
         case .good, .onTrial: break
         }
-        guard flows[data].watch.waitingSince != nil else { return }
+        guard flows[data].watch.waitingSince != nil else {
+            if isSerious { invite(index, insteadOf: data, at: now) }
+            return
+        }
         if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
             return replace(data, by: index)
         }
@@ -347,12 +356,21 @@ extension ModeMachine {
         schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
     }
 
+    /// Nothing of ours waits; whether something of the peer's does nobody here knows. It is shown another way, which
+    /// it takes if its own subflow does not get through.
+    private mutating func invite(_ fresh: Int, insteadOf data: Int, at now: MonotonicTime) {
+        guard !flows[data].isBackup, let local = flows[fresh].local else { return }
+        flows[fresh].isBackup = false
+        perform(.prioritize(local: local, remote: flows[fresh].remote, isBackup: false))
+        schedule(sampleAt: now.advanced(by: max(flows[data].watch.answerTime, .milliseconds(50))))
+    }
+
     /// The path answers, but its subflow gets nothing through: another takes its place.
     private mutating func replace(_ data: Int, by fresh: Int) {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
-        if !old.isBackup, let local = new.local {
+        if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false
         }
