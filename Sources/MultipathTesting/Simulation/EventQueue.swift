@@ -53,6 +53,7 @@ struct EventQueue {
 enum SimulatedEvent {
     case packet(subflow: Int, to: SimulatedEnd, SimulatedPacket)
     case retransmission(subflow: Int, SimulatedEnd)
+    case dataRetransmission(SimulatedEnd)
     case delayedAcknowledgement(subflow: Int, SimulatedEnd)
     /// A SYN is repeated, or an MP_JOIN's last word is.
     case handshake(subflow: Int, attempt: Int)

@@ -100,6 +100,9 @@ struct SimulatedEndpoint {
     var again: [Int] = []
     /// The first that the other end has not acknowledged.
     var acknowledged = 0
+    /// The connection's own timer, and the former as it was when it was set.
+    var isTimerSet = false
+    var acknowledgedAtTimer = 0
     /// The first that has not come in, and what came before its turn.
     var expected = 0
     var early: Set<Int> = []

@@ -63,6 +63,7 @@ extension Simulation {
         subflows[number][end].bytesSent += Self.chunkSize
         subflows[number][end].dataSentAt = now
         if subflows[number][end].inFlight.count == 1 { startTimer(number, end) }
+        startDataTimer(end)
         send(.data(sequence: sequence, data: data, sentAt: now), number, from: end)
     }
 
@@ -87,15 +88,34 @@ extension Simulation {
             retransmit(first, number, end)
         }
         startTimer(number, end)
-        // The connection sends again over another subflow what one does not bring through.
-        if subflows[number][end].timeouts == 2, hasOther(than: number, end) {
-            sendAllAgain(end)
-            pump(end)
-        }
     }
 
-    private func hasOther(than number: Int, _ end: SimulatedEnd) -> Bool {
-        subflows.indices.contains { $0 != number && subflows[$0][end].state == .established }
+    /// The connection's own timer: what does not get through goes again over a subflow that has nothing on its way
+    /// (mptcp_subflow_get_retrans), a backup only where all the others have failed twice.
+    func dataTimerFired(_ end: SimulatedEnd) {
+        let side = end.rawValue
+        endpoints[side].isTimerSet = false
+        guard endpoints[side].outstanding > 0 else { return }
+        defer { startDataTimer(end) }
+        guard endpoints[side].acknowledged == endpoints[side].acknowledgedAtTimer else { return }
+        let open = subflows.indices.filter { subflows[$0][end].state == .established }
+        let hasFailed = open.allSatisfy {
+            subflows[$0][end].inFlight.isEmpty || subflows[$0][end].timeouts >= 2
+        }
+        guard
+            let idle = open.first(where: {
+                subflows[$0][end].inFlight.isEmpty && (hasFailed || !subflows[$0][end].standsBy)
+            })
+        else { return }
+        let first = endpoints[side].acknowledged
+        for data in first..<min(first + 8, endpoints[side].nextToSend) { transmit(data, idle, end) }
+    }
+
+    private func startDataTimer(_ end: SimulatedEnd) {
+        guard !endpoints[end.rawValue].isTimerSet else { return }
+        endpoints[end.rawValue].isTimerSet = true
+        endpoints[end.rawValue].acknowledgedAtTimer = endpoints[end.rawValue].acknowledged
+        after(250_000_000, .dataRetransmission(end))
     }
 
     private func retransmit(_ place: Int, _ number: Int, _ end: SimulatedEnd) {

@@ -8,8 +8,8 @@
 //
 // Data are chunks of a thousand bytes. Of TCP there are handshakes, cumulative and selective acknowledgements,
 // fast retransmission, the retransmission timer, delayed acknowledgements; of MPTCP joins, data sequence
-// numbers, backup subflows, RM_ADDR, MP_PRIO, resets, and sending again over another subflow what was on one
-// that ended or timed out twice. Congestion is not modelled: a subflow takes 32 chunks at a time.
+// numbers, backup subflows, RM_ADDR, MP_PRIO, resets, and sending again over another subflow what does not
+// get through, or what was unacknowledged when one ended. Congestion is not modelled: a subflow takes 32 chunks at a time.
 
 import PathCore
 
@@ -140,6 +140,7 @@ package final class Simulation {
         switch event {
         case .packet(let subflow, let end, let packet): arrive(packet, subflow, at: end)
         case .retransmission(let subflow, let end): timerFired(subflow, end)
+        case .dataRetransmission(let end): dataTimerFired(end)
         case .delayedAcknowledgement(let subflow, let end): payDebt(subflow, end)
         case .handshake(let subflow, let attempt): repeatHandshake(subflow, attempt: attempt)
         case .notice(let end, let notice): deliver(notice, to: end)
