@@ -78,6 +78,7 @@ struct PathMemory: Sendable {
         var cause: Cause
         var needed: Int
         var count = 0
+        var first = MonotonicTime.zero
         var latest = MonotonicTime.zero
     }
 
