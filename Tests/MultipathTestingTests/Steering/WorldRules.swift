@@ -82,7 +82,7 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .knock: break
+        case .knock, .share: break
         case .tell(let event):
             take(event, world)
             events.append(event)

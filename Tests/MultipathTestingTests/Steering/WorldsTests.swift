@@ -66,6 +66,7 @@ extension Simulation.Step: CustomStringConvertible {
         var text = "\(Double(time) / 1e6) \(end == .client ? "" : "SERVER ")"
         switch action {
         case .tell(let event): text += "\(event)"
+        case .share(let verdict): text += "    share \(verdict.path)"
         case .knock(let path, _, _): text += "    knock \(path)"
         case .perform(.create(let local, let isBackup, _)):
             text += "    create \(local.address) id \(local.id)\(isBackup ? " backup" : "")"
