@@ -399,6 +399,9 @@ extension ModeMachine {
             {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
+                records[name]!.loss.asked(true)
+                records[name]!.latency = flow.asked.duration(to: now)
+                records[name]!.latencyAt = now
             }
             return
         }
