@@ -326,6 +326,12 @@ extension ModeMachine {
         if strandedSince == nil {
             strandedSince = now
             tell(.stranded)
+            // A path that was left alone for long may be all there is.
+            let soon = now.advanced(by: Self.retry)
+            for name in records.keys where records[name]!.nextAttempt > soon {
+                records[name]!.nextAttempt = soon
+            }
+            wakeUps.append(soon)
         }
         let end = strandedSince!.advanced(by: configuration.disconnectedTimeout)
         if now >= end {
