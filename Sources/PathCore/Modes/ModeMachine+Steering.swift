@@ -302,7 +302,7 @@ extension ModeMachine {
         carrier = carrying
         var reason = decision.reason ?? .onlyOne
         if let old, decision.reason == nil {
-            if let trouble = records[old]?.trouble {
+            if let trouble = records[old]?.trouble ?? records[old]?.overcome {
                 reason = .trouble(trouble)
             } else if let path = latestSnapshot?.interface(named: old),
                 let refusal = configuration.policy.refusal(of: path)
