@@ -156,6 +156,7 @@ extension ModeMachine {
         let record = records[flow.path]!
         guard !record.isDead else { return }
         if let since = flow.watch.waitingSince {
+            if configuration.isAcceptor, isReplaced(flow, since) { return endReplaced(index, since, at: now) }
             let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
@@ -172,6 +173,22 @@ extension ModeMachine {
                 wakeUps.append(due)
             }
         }
+    }
+
+    /// Whether the peer has made another subflow over the same path, or used it, since this one began to wait.
+    private func isReplaced(_ flow: Flow, _ since: MonotonicTime) -> Bool {
+        flows.contains { other in
+            other.path == flow.path && other.number != flow.number
+                && (other.established ?? .zero > since || other.watch.progressAt ?? .zero > since)
+        }
+    }
+
+    /// The path works, so this says nothing against it; the subflow is forgotten somewhere, unless it recovers soon.
+    private mutating func endReplaced(_ index: Int, _ since: MonotonicTime, at now: MonotonicTime) {
+        let due = since.advanced(by: max(flows[index].watch.answerTime * 3, .seconds(1)))
+        guard now >= due else { return wakeUps.append(due) }
+        destroy(flows[index])
+        flows.remove(at: index)
     }
 
     /// Where no questions can be asked long silence is proof, if another subflow lives.
