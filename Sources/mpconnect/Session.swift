@@ -34,8 +34,8 @@ struct Session: Sendable {
             ]
             fields["tls"] = handshake?.version
             fields["alpn"] = handshake?.applicationProtocol
-            let words = handshake.map { ", " + ReportText.words($0) } ?? ""
-            console.event("established", fields, text: ReportText.line(report) + words)
+            let words = handshake.map { ", \($0)" } ?? ""
+            console.event("established", fields, text: "\(report)\(words)")
         }
         await relay(destination, connection, stream, tls: handshake)
     }
@@ -84,7 +84,7 @@ struct Session: Sendable {
         console.event(
             "accepted",
             ["remote": peer, "transport": connection.transport.isMPTCP ? "mptcp" : "tcp"],
-            text: "accepted \(peer) by \(ReportText.words(connection.transport))", always: true)
+            text: "accepted \(peer) by \(connection.transport)", always: true)
         await relay(
             HostPort(host: remote.map { "\($0.address)" } ?? "", port: remote?.port ?? 0), connection,
             accepted.output)

@@ -62,7 +62,8 @@ public struct Connector: Sendable {
             return ConnectedSocket(report: report, socket: socket, meter: meter)
         } catch {
             throw ConnectionError(
-                .allAttemptsFailed, host: host, port: port, reason: "\(error)", attempts: result.attempts)
+                .allAttemptsFailed, host: host, port: port, reason: "\(error)", duration: result.duration,
+                attempts: result.attempts, omissions: result.omissions)
         }
     }
 
@@ -169,7 +170,7 @@ public struct Connector: Sendable {
             handshakeRTT: descriptor.flatMap {
                 TransportSample.read($0)?.subflows.first?.smoothedRTT
             },
-            attempts: result.attempts)
+            attempts: result.attempts, omissions: result.omissions)
         logger.debug(
             "connected",
             metadata: [
@@ -186,8 +187,8 @@ public struct Connector: Sendable {
         let snapshot = result.snapshot
         func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
             ConnectionError(
-                code, host: host, port: port, reason: reason, attempts: result.attempts,
-                omissions: result.omissions)
+                code, host: host, port: port, reason: reason, duration: result.duration,
+                attempts: result.attempts, omissions: result.omissions)
         }
         switch result.failure ?? .cancelled {
         case .resolution(let failure): return make(.resolution, failure.reason)
