@@ -30,7 +30,7 @@ struct Session: Sendable {
         if let report = connection.establishment {
             var fields = [
                 "interface": report.interface, "remote": "\(report.remote)",
-                "transport": report.transport.isMPTCP ? "mptcp" : "tcp",
+                "transport": report.transport.name,
             ]
             fields["tls"] = handshake?.version
             fields["alpn"] = handshake?.applicationProtocol
@@ -83,7 +83,7 @@ struct Session: Sendable {
         let peer = remote?.description ?? "unknown"
         console.event(
             "accepted",
-            ["remote": peer, "transport": connection.transport.isMPTCP ? "mptcp" : "tcp"],
+            ["remote": peer, "transport": connection.transport.name],
             text: "accepted \(peer) by \(connection.transport)", always: true)
         await relay(
             HostPort(host: remote.map { "\($0.address)" } ?? "", port: remote?.port ?? 0), connection,

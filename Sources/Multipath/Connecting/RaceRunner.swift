@@ -50,7 +50,8 @@ actor RaceRunner {
     private var delays: [InterfaceIndex: Duration] = [:]
     private var timer: EventThread.Token?
     private var result: Result?
-    private var begun = MonotonicTime.zero
+    /// When the connection was asked for.
+    private let begun: MonotonicTime
     private var resolvedAt: MonotonicTime?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
@@ -88,7 +89,7 @@ actor RaceRunner {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
+        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel, begun: MonotonicTime,
         confirmation: Confirmation? = nil
     ) {
         self.host = host
@@ -96,6 +97,7 @@ actor RaceRunner {
         self.resolver = resolver
         self.history = history
         self.updates = updates
+        self.begun = begun
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
@@ -135,7 +137,6 @@ actor RaceRunner {
     }
 
     private func begin() {
-        begun = .now
         withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
         machine.begin(at: begun)
         if let literal = IPAddress(host) {

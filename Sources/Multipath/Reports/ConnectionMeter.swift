@@ -10,6 +10,8 @@ public final class ConnectionMeter: Sendable {
         var transport: Transport
         var ended: MonotonicTime?
         var ledger = TransferLedger()
+        /// Who hears of the end.
+        var followers: [any ConnectionFollower] = []
     }
 
     /// Who is at the other end.
@@ -32,6 +34,10 @@ public final class ConnectionMeter: Sendable {
         sample()
     }
 
+    deinit {
+        if state.withLock({ !$0.followers.isEmpty }) { finish() }
+    }
+
     /// What was carried so far. After `finish`: all.
     public func report() -> TransferReport {
         state.withLock { state in
@@ -40,6 +46,18 @@ public final class ConnectionMeter: Sendable {
                 transport: state.transport, control: .observeOnly,
                 duration: started.duration(to: state.ended ?? .now), paths: state.ledger.paths())
         }
+    }
+
+    /// The connection is somebody's now, who hears of its end: at once where it has ended already.
+    func followers(_ followers: [any ConnectionFollower]) {
+        guard !followers.isEmpty else { return }
+        let isOpen = state.withLock { state in
+            if state.ended == nil { state.followers = followers }
+            return state.ended == nil
+        }
+        if isOpen { return }
+        let report = report()
+        for follower in followers { follower.closed(report) }
     }
 
     /// Takes in bytes that the connection's user sent or received.
@@ -54,11 +72,16 @@ public final class ConnectionMeter: Sendable {
 
     /// Takes the last sample and lets go of the socket.
     public func finish() {
+        var followers: [any ConnectionFollower] = []
         state.withLock { state in
             sample(&state)
             state.ended = state.ended ?? .now
             state.descriptor = nil
+            swap(&followers, &state.followers)
         }
+        if followers.isEmpty { return }
+        let report = report()
+        for follower in followers { follower.closed(report) }
     }
 
     private func sample(_ state: inout State) {

@@ -13,7 +13,7 @@ extension Transport: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Key.self)
-        try object.encode(isMPTCP ? TransportProtocol.mptcp : .tcp, forKey: .transport)
+        try object.encode(name, forKey: .transport)
         try object.encode(fallbackReason, forKey: .fallbackReason)
     }
 

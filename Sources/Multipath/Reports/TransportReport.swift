@@ -5,6 +5,9 @@ public enum Transport: Sendable, Hashable {
 
     public var isMPTCP: Bool { self == .mptcp }
 
+    /// "mptcp" or "tcp", for machines to read.
+    public var name: String { isMPTCP ? "mptcp" : "tcp" }
+
     /// Why a connection is plain TCP; nil for MPTCP.
     public var fallbackReason: FallbackReason? {
         if case .tcp(let reason) = self { reason } else { nil }
