@@ -48,14 +48,13 @@ actor RaceRunner {
     private var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
     private var values: [RaceMachine.AttemptID: any Sendable] = [:]
     private var delays: [InterfaceIndex: Duration] = [:]
-    private var timer: EventThread.Token?
+    private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
-    private var begun = MonotonicTime.zero
+    /// When the connection was asked for.
+    private let begun: MonotonicTime
     private var resolvedAt: MonotonicTime?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
-    /// How often the kernel had left MP_CAPABLE out of a SYN before this race.
-    private var withheldBefore: UInt64 = 0
     private var isWaiting = false
 
     /// A name's resolution by one who asks.
@@ -88,7 +87,7 @@ actor RaceRunner {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
+        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel, begun: MonotonicTime,
         confirmation: Confirmation? = nil
     ) {
         self.host = host
@@ -96,6 +95,7 @@ actor RaceRunner {
         self.resolver = resolver
         self.history = history
         self.updates = updates
+        self.begun = begun
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
@@ -135,8 +135,6 @@ actor RaceRunner {
     }
 
     private func begin() {
-        begun = .now
-        withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun
@@ -262,6 +260,7 @@ actor RaceRunner {
     /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
     /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
     private func askForTranslations() {
+        guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
         let needy = planner.allowedPaths.filter(planner.needsTranslation)
         guard resolver.asksEachPath || needy.count == 1 else { return }
         for path in needy where translationsAsked.insert(path.index).inserted {
@@ -446,7 +445,7 @@ actor RaceRunner {
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {
         if winner.transport == .mptcp {
-            return MPTCPCounters.withheldOptions() > withheldBefore ? .blackholeMemory : .peer
+            return StreamSocket.kernelWithholdsMPTCP ? .blackholeMemory : .peer
         }
         if !configuration.usesMPTCP || configuration.mode == .disabled { return .disabled }
         // A plain attempt takes part only beside its MPTCP twin, unless the kernel has none.
@@ -454,12 +453,16 @@ actor RaceRunner {
     }
 
     private func setTimer() {
-        if let timer { EventThread.shared.cancelTimer(timer) }
-        timer = nil
-        guard result == nil else { return }
-        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.machine.nextDeadline)
-        timer = deadlines.compactMap { $0 }.min().map { deadline in
-            EventThread.shared.schedule(at: deadline) {
+        var next = result == nil ? machine.nextDeadline : nil
+        if result == nil {
+            for resolution in resolutions.values {
+                if let other = resolution.machine.nextDeadline { next = min(next ?? other, other) }
+            }
+        }
+        if next == timer?.deadline { return }
+        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        timer = next.map { deadline in
+            let token = EventThread.shared.schedule(at: deadline) {
                 self.assumeIsolated { runner in
                     runner.timer = nil
                     for scope in Array(runner.resolutions.keys) {
@@ -468,6 +471,7 @@ actor RaceRunner {
                     runner.perform(runner.machine.timeReached(.now))
                 }
             }
+            return (token, deadline)
         }
     }
 
