@@ -63,7 +63,7 @@ public struct Connector: Sendable {
                 monitor: monitor)
             let report = report(
                 host, port, configuration, race, local: SocketOption.localEndpoint(of: descriptor),
-                handshakeRTT: TransportSample.read(descriptor)?.subflows.first?.smoothedRTT)
+                handshakeRTT: meter.handshakeRTT)
             race.followers.connected(report, meter)
             return ConnectedSocket(report: report, socket: socket, meter: meter)
         } catch {
@@ -97,12 +97,11 @@ public struct Connector: Sendable {
                 descriptor, transport: transport, interface: candidate.interfaceName, monitor: monitor)
             // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
             let local = SocketOption.localEndpoint(of: descriptor)
-            let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
             return try await Confirmed(
                 value: confirm(
                     RaceEntrant(
                         socket: socket, meter: meter, candidate: candidate, transport: transport)),
-                local: local, handshakeRTT: handshakeRTT, meter: meter)
+                local: local, meter: meter)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
@@ -111,7 +110,8 @@ public struct Connector: Sendable {
             preconditionFailure("a confirmed winner has a value")
         }
         let report = report(
-            host, port, configuration, race, local: confirmed.local, handshakeRTT: confirmed.handshakeRTT)
+            host, port, configuration, race, local: confirmed.local,
+            handshakeRTT: confirmed.meter.handshakeRTT)
         race.followers.connected(report, confirmed.meter)
         return (confirmed.value, report)
     }
@@ -119,7 +119,6 @@ public struct Connector: Sendable {
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
         var local: IPEndpoint?
-        var handshakeRTT: Duration?
         var meter: ConnectionMeter
     }
 

@@ -54,9 +54,9 @@ struct RacePlanner {
     /// Whether a path could reach an IPv4 destination by translation, if its network translates: it has IPv6
     /// only, and nothing but IPv4 addresses are known for it.
     func needsTranslation(_ path: PathInterface) -> Bool {
+        guard path.supportsIPv6, !path.supportsIPv4 else { return false }
         let known = (addresses[path.index] ?? []) + (addresses[.none] ?? [])
-        return path.supportsIPv6 && !path.supportsIPv4 && !known.isEmpty
-            && known.allSatisfy { $0.family == .ipv4 }
+        return !known.isEmpty && known.allSatisfy { $0.family == .ipv4 }
     }
 
     /// What can be attempted now.

@@ -48,15 +48,13 @@ actor RaceRunner {
     private var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
     private var values: [RaceMachine.AttemptID: any Sendable] = [:]
     private var delays: [InterfaceIndex: Duration] = [:]
-    private var timer: EventThread.Token?
+    private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
     /// When the connection was asked for.
     private let begun: MonotonicTime
     private var resolvedAt: MonotonicTime?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
-    /// How often the kernel had left MP_CAPABLE out of a SYN before this race.
-    private var withheldBefore: UInt64 = 0
     private var isWaiting = false
 
     /// A name's resolution by one who asks.
@@ -137,7 +135,6 @@ actor RaceRunner {
     }
 
     private func begin() {
-        withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun
@@ -263,6 +260,7 @@ actor RaceRunner {
     /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
     /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
     private func askForTranslations() {
+        guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
         let needy = planner.allowedPaths.filter(planner.needsTranslation)
         guard resolver.asksEachPath || needy.count == 1 else { return }
         for path in needy where translationsAsked.insert(path.index).inserted {
@@ -441,7 +439,7 @@ actor RaceRunner {
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {
         if winner.transport == .mptcp {
-            return MPTCPCounters.withheldOptions() > withheldBefore ? .blackholeMemory : .peer
+            return StreamSocket.kernelWithholdsMPTCP ? .blackholeMemory : .peer
         }
         if !configuration.usesMPTCP || configuration.mode == .disabled { return .disabled }
         // A plain attempt takes part only beside its MPTCP twin, unless the kernel has none.
@@ -449,12 +447,16 @@ actor RaceRunner {
     }
 
     private func setTimer() {
-        if let timer { EventThread.shared.cancelTimer(timer) }
-        timer = nil
-        guard result == nil else { return }
-        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.machine.nextDeadline)
-        timer = deadlines.compactMap { $0 }.min().map { deadline in
-            EventThread.shared.schedule(at: deadline) {
+        var next = result == nil ? machine.nextDeadline : nil
+        if result == nil {
+            for resolution in resolutions.values {
+                if let other = resolution.machine.nextDeadline { next = min(next ?? other, other) }
+            }
+        }
+        if next == timer?.deadline { return }
+        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        timer = next.map { deadline in
+            let token = EventThread.shared.schedule(at: deadline) {
                 self.assumeIsolated { runner in
                     runner.timer = nil
                     for scope in Array(runner.resolutions.keys) {
@@ -463,6 +465,7 @@ actor RaceRunner {
                     runner.perform(runner.machine.timeReached(.now))
                 }
             }
+            return (token, deadline)
         }
     }
 

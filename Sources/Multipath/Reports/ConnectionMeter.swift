@@ -22,6 +22,8 @@ public final class ConnectionMeter: Sendable {
     let pathMonitor: PathMonitor
     /// The interface the first subflow is bound to.
     private let firstInterface: String?
+    /// The handshake's round trip: of the first subflow, before anything else was carried.
+    let handshakeRTT: Duration?
 
     init(
         _ descriptor: CInt, transport: Transport, interface: String?, monitor: PathMonitor
@@ -31,7 +33,9 @@ public final class ConnectionMeter: Sendable {
         state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
         firstInterface = interface
         pathMonitor = monitor
-        sample()
+        let first = TransportSample.read(descriptor)
+        handshakeRTT = first?.subflows.first?.smoothedRTT
+        if let first { state.withLock { record(first, &$0) } }
     }
 
     deinit {
@@ -86,6 +90,10 @@ public final class ConnectionMeter: Sendable {
 
     private func sample(_ state: inout State) {
         guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
+        record(sample, &state)
+    }
+
+    private func record(_ sample: TransportSample, _ state: inout State) {
         // Fallback can come as late as the first data (RFC 8684 section 3.7).
         if case .tcp = sample.kind, state.transport.isMPTCP { state.transport = .tcp(fallback: .peer) }
         state.ledger.record(sample.subflows) { subflow, isFirst in
