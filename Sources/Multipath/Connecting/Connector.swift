@@ -129,7 +129,8 @@ public struct Connector: Sendable {
         let snapshot = try await firstSnapshot(host, port, within: configuration.connectTimeout)
         let runner = RaceRunner(
             host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-            history: history, updates: monitor.channel, confirmation: confirmation)
+            history: history, updates: monitor.channel, suspicions: monitor.suspicions,
+            confirmation: confirmation)
         let result = await runner.run()
         guard let winner = result.winner else {
             let failure = error(host, port, configuration, result)

@@ -41,6 +41,7 @@ actor RaceRunner {
     private let history: ConnectionHistory
     private let destination: PathHistory.Destination
     private let updates: PathChannel
+    private let suspicions: SuspicionBoard
     private let confirmation: Confirmation?
     private var planner: RacePlanner
     private var machine: RaceMachine
@@ -89,13 +90,14 @@ actor RaceRunner {
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
         resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
-        confirmation: Confirmation? = nil
+        suspicions: SuspicionBoard, confirmation: Confirmation? = nil
     ) {
         self.host = host
         self.configuration = configuration
         self.resolver = resolver
         self.history = history
         self.updates = updates
+        self.suspicions = suspicions
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
@@ -116,7 +118,14 @@ actor RaceRunner {
             guard let self else { return }
             EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
         }
-        defer { updates.endObservation(observation) }
+        let doubts = suspicions.observe { [weak self] in
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
+        }
+        defer {
+            updates.endObservation(observation)
+            suspicions.endObservation(doubts)
+        }
         // What changed before anybody observed.
         if let latest = updates.latest, latest.generation != planner.snapshot.generation {
             pathsChanged(latest)
@@ -310,7 +319,7 @@ actor RaceRunner {
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
-        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now))
+        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now) + suspect(at: now))
         if waits, isComplete, !isWaiting, result == nil {
             isWaiting = true
             configuration.whenWaiting?(omissions)
@@ -319,15 +328,25 @@ actor RaceRunner {
         }
     }
 
+    /// Waits no longer for paths that connections have found silent.
+    private func suspect(at now: MonotonicTime) -> [RaceMachine.Action] {
+        machine.suspect(suspicions.suspects(in: planner.snapshot, at: now), at: now)
+    }
+
     // MARK: Attempts
 
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id] else { return }
-        if let error = attempt.with({ $0.takeError() }) ?? nil {
+        let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
+        // A refusal is an answer too.
+        if error?.isRefusal ?? true {
+            suspicions.alive(machine.attempts[id].candidate.interface, since: now)
+        }
+        if let error {
             end(id)
-            perform(machine.failed(id, reason: error.words, at: .now))
+            perform(machine.failed(id, reason: error.words, at: now))
         } else {
-            perform(machine.connected(id, at: .now))
+            perform(machine.connected(id, at: now))
         }
     }
 
