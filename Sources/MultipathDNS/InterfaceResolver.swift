@@ -5,15 +5,16 @@ public import Multipath
 ///
 /// A home network, an office's VPN and a cellular network give different answers to the same name, and what
 /// one of them answers may not be reachable over another. With this resolver every path of a race asks for
-/// itself, and what it found is used over it alone (RFC 9623 section 4.1).
+/// itself, and what it found is used over it alone (RFC 9623 section 4.1). So does an interface that is no path to
+/// the Internet but has servers of its own, as an office's VPN has: what it finds there is reached over it.
 ///
 /// ```swift
 /// let connector = Connector(resolver: InterfaceResolver())
 /// ```
 ///
 /// The servers are those that NetworkManager or systemd-networkd got with the path; where nobody knows any,
-/// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with c-ares: retries, truncated answers over TCP,
-/// aliases and the search list are that library's.
+/// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with
+/// c-ares: retries, truncated answers over TCP, aliases and the search list are that library's.
 public struct InterfaceResolver: Resolver {
     private let servers: [IPAddress]
     private let timeout: Duration

@@ -15,10 +15,11 @@ struct InterfaceDNSTests {
             server nft add table inet count
             server nft add chain inet count input '{ type filter hook input priority -10; }'
             mkdir -p /run/systemd/netif/leases
-            # name_server PATH ITS-END ITS-ADDRESS SERVER ANSWER
+            # name_server PATH ITS-END ITS-ADDRESS SERVER ANSWER OPTIONS…
             name_server() {
                 server dnsmasq --no-daemon --listen-address="$4" --bind-interfaces --no-resolv --no-hosts \
-                    --conf-file=/dev/null --local=/example/ --log-queries --address="/media.example/$5" 2> "$1.log" &
+                    --conf-file=/dev/null --local=/example/ --log-queries --address="/media.example/$5" \
+                    "${@:6}" 2> "$1.log" &
                 wait_for "dnsmasq" grep -q started "$1.log"
                 server nft add rule inet count input iifname "$2" meta l4proto '{ tcp, udp }' th dport 53 counter
                 printf 'ADDRESS=%s\\nDNS=%s\\n' "$3" "$4" > "/run/systemd/netif/leases/$(ip -o link show "$1" | cut -d: -f1)"
@@ -88,6 +89,29 @@ struct InterfaceDNSTests {
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.outputText == "hello\nwlan0: packets 0, 0\nwwan0: packets 0, 0\n")
         #expect(ways(try report(result)) == ["wlan0 203.0.113.2"])
+    }
+
+    @Test("asks an office's VPN too, that leads to its own network only, unless that is prohibited")
+    func office() async throws {
+        let result = try await run(
+            """
+            ip link add vpn0 type veth peer name v0 netns server
+            ip addr add 203.0.113.130/25 dev vpn0; server ip addr add 203.0.113.129/25 dev v0
+            ip link set vpn0 up; server ip link set v0 up
+            export MULTIPATH_INTERFACES="$MULTIPATH_INTERFACES vpn0=tunnel"
+            name_server vpn0 v0 203.0.113.130 203.0.113.129 203.0.113.129 --address=/office.example/203.0.113.129
+            echo hello | "$bin/mpconnect" --interface-dns --json office.example:7000
+            wait_for "what was sent" grep hello got; cat got
+            before=$(questions vpn0 v0)
+            "$bin/mpconnect" --interface-dns --prohibit vpn0 --json office.example:7000 < /dev/null || echo "status $?"
+            [ "$(questions vpn0 v0)" = "$before" ]
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "hello\nstatus 1\n")
+        let objects = try Commands.objects(result.errors)
+        let reports = objects.filter { $0["event"] as? String == "report" }
+        #expect(ways(try #require(reports.first)) == ["vpn0 203.0.113.129"])
+        #expect((reports.last?["error"] as? String)?.contains("Domain name not found") == true)
     }
 
     @Test("is about connecting")

@@ -163,12 +163,12 @@ actor RaceRunner {
 
     // MARK: Resolution
 
-    /// Asks for the name: every allowed path for itself, or the system once for all. Who has asked does not ask
+    /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
     /// again.
     private func resolve() {
         guard IPAddress(host) == nil else { return }
         if resolver.asksEachPath {
-            for path in planner.allowedPaths { ask(path.index, over: path) }
+            for path in planner.askingPaths { ask(path.index, over: path) }
         } else if planner.mayAskTheSystem(for: host) {
             ask(nil, over: nil)
         }
@@ -249,7 +249,7 @@ actor RaceRunner {
     private func forgetGoneNetworks() {
         for (scope, resolution) in resolutions {
             guard let scope else { continue }
-            let path = planner.allowedPaths.first { $0.index == scope }
+            let path = planner.askingPaths.first { $0.index == scope }
             guard path.map(network(of:)) != resolution.network else { continue }
             resolutions[scope] = nil
             planner.addresses[scope] = nil
