@@ -1,4 +1,3 @@
-import LinuxNet
 public import Multipath
 
 /// Asks each path's own name servers, over that path alone.
@@ -47,17 +46,6 @@ public struct InterfaceResolver: Resolver {
         let query = NameQuery(
             host: host, family: family, servers: usable.map { IPEndpoint($0, port: port) },
             interface: path.index, timeout: timeout)
-        let isCancelled = Locked(false)
-        let answer = await withTaskCancellationHandler {
-            await Self.threads.run { query.run { isCancelled.withLock { $0 } } }
-        } onCancel: {
-            isCancelled.withLock { $0 = true }
-        }
-        guard let answer else { throw ResolutionError("cancelled") }
-        return try answer.get()
+        return try await query.run().get()
     }
-
-    /// A query polls its own sockets, so each has a thread while it waits. There are enough of them that
-    /// queries over a dead path leave some for the others: a race cancels what it no longer needs.
-    private static let threads = BlockingCalls(limit: 64)
 }
