@@ -51,6 +51,25 @@ struct SuspicionTests {
         first.close()
     }
 
+    @Test("counts as well where it is a steered one, that goes on over another path")
+    func steered() {
+        let path = PathInterface(index: 3, name: "wlan0", type: Verdict(.wifi, .kernel))
+        let (board, snapshot) = (SuspicionBoard(), PathSnapshot(interfaces: [path]))
+        let told = Locked(0)
+        let observation = board.observe { told.withLock { $0 += 1 } }
+        var suspects: [Set<InterfaceIndex>] = []
+        for event: SteeringEvent in [
+            .suspected("wlan0", .noAnswer), .failed("wlan0", .noCarrier), .failed("eth0", .noAnswer),
+            .failed("wlan0", .noAnswer), .answered("eth0"), .answered("wlan0"),
+        ] {
+            board.take(event, in: snapshot)
+            suspects.append(board.suspects(in: snapshot, at: .now))
+        }
+        #expect(suspects == [[], [], [], [3], [3], []])
+        #expect(told.withLock { $0 } == 2)
+        board.endObservation(observation)
+    }
+
     @Test("has a race go on over the other path that waits for this one", .inNamespace)
     func running() async throws {
         let network = try TwoPathServer()

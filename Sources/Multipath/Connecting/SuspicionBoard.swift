@@ -21,6 +21,17 @@ final class SuspicionBoard: Sendable {
         tell { $0.suspicions.alive(interface, since: earliest) }
     }
 
+    /// What a steered connection finds out about its paths.
+    func take(_ event: SteeringEvent, in snapshot: PathSnapshot?) {
+        switch event {
+        case .failed(let name, let trouble) where trouble.isSilence:
+            if let path = snapshot?.interface(named: name) { silent(path, at: .now) }
+        case .answered(let name):
+            if let path = snapshot?.interface(named: name) { alive(path.index, since: .now) }
+        default: break
+        }
+    }
+
     func suspects(in snapshot: PathSnapshot, at now: MonotonicTime) -> Set<InterfaceIndex> {
         state.withLock { $0.suspicions.suspects(in: snapshot, at: now) }
     }
