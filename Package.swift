@@ -88,7 +88,7 @@ let package = Package(
         .executableTarget(
             name: "mpconnect",
             dependencies: [
-                "MultipathNIO", "LinuxNet", "CommandSupport",
+                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport",
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],

@@ -13,12 +13,10 @@ struct Session: Sendable {
     var showsProgress = false
 
     func connect(
-        to destination: HostPort, _ configuration: ConnectionConfiguration, resolver: any Resolver, tls: TLS?
+        to destination: HostPort, _ configuration: ConnectionConfiguration, _ connector: Connector, tls: TLS?
     ) async throws -> Never {
-        let plain = MultipathBootstrap(
-            group: .singletonMultiThreadedEventLoopGroup,
-            connector: Connector(monitor: Connector.shared.monitor, resolver: resolver)
-        ).configure { $0 = configuration }
+        let plain = MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: connector)
+            .configure { $0 = configuration }
         let bootstrap = tls?.apply(to: plain) ?? plain
         let ended = await interruptible {
             try await bootstrap.connect(

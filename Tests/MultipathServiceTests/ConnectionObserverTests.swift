@@ -96,7 +96,8 @@
             let metrics = TestMetrics()
             ConnectionMetrics(factory: metrics).closed(
                 TransferReport(
-                    transport: .tcp(fallback: .peer), control: .observeOnly, duration: .seconds(1),
+                    transport: .tcp(fallback: .peer), control: .observeOnly(because: .plainTCP),
+                    duration: .seconds(1),
                     paths: [
                         TransferReport.PathTransfer(
                             interface: "192.0.2.2", subflows: 1, bytesSent: .max, bytesReceived: 1,

@@ -146,7 +146,8 @@ public struct Connector: Sendable {
             let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
             let runner = RaceRunner(
                 host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-                history: history, updates: monitor.channel, begun: begun, confirmation: confirmation)
+                history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
+                confirmation: confirmation)
             let result = await runner.run()
             guard let winner = result.winner else { throw error(host, port, configuration, result) }
             return Race(result: result, winner: winner, followers: followers)

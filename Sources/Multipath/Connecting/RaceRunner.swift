@@ -41,6 +41,7 @@ actor RaceRunner {
     private let history: ConnectionHistory
     private let destination: PathHistory.Destination
     private let updates: PathChannel
+    private let suspicions: SuspicionBoard
     private let confirmation: Confirmation?
     private var planner: RacePlanner
     private var machine: RaceMachine
@@ -87,8 +88,8 @@ actor RaceRunner {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel, begun: MonotonicTime,
-        confirmation: Confirmation? = nil
+        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
+        suspicions: SuspicionBoard, begun: MonotonicTime, confirmation: Confirmation? = nil
     ) {
         self.host = host
         self.configuration = configuration
@@ -96,6 +97,7 @@ actor RaceRunner {
         self.history = history
         self.updates = updates
         self.begun = begun
+        self.suspicions = suspicions
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
@@ -116,7 +118,14 @@ actor RaceRunner {
             guard let self else { return }
             EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
         }
-        defer { updates.endObservation(observation) }
+        let doubts = suspicions.observe { [weak self] in
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
+        }
+        defer {
+            updates.endObservation(observation)
+            suspicions.endObservation(doubts)
+        }
         // What changed before anybody observed.
         if let latest = updates.latest, latest.generation != planner.snapshot.generation {
             pathsChanged(latest)
@@ -152,12 +161,12 @@ actor RaceRunner {
 
     // MARK: Resolution
 
-    /// Asks for the name: every allowed path for itself, or the system once for all. Who has asked does not ask
+    /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
     /// again.
     private func resolve() {
         guard IPAddress(host) == nil else { return }
         if resolver.asksEachPath {
-            for path in planner.allowedPaths { ask(path.index, over: path) }
+            for path in planner.askingPaths { ask(path.index, over: path) }
         } else if planner.mayAskTheSystem(for: host) {
             ask(nil, over: nil)
         }
@@ -238,7 +247,7 @@ actor RaceRunner {
     private func forgetGoneNetworks() {
         for (scope, resolution) in resolutions {
             guard let scope else { continue }
-            let path = planner.allowedPaths.first { $0.index == scope }
+            let path = planner.askingPaths.first { $0.index == scope }
             guard path.map(network(of:)) != resolution.network else { continue }
             resolutions[scope] = nil
             planner.addresses[scope] = nil
@@ -309,7 +318,7 @@ actor RaceRunner {
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
-        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now))
+        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now) + suspect(at: now))
         if waits, isComplete, !isWaiting, result == nil {
             isWaiting = true
             configuration.whenWaiting?(omissions)
@@ -318,15 +327,25 @@ actor RaceRunner {
         }
     }
 
+    /// Waits no longer for paths that connections have found silent.
+    private func suspect(at now: MonotonicTime) -> [RaceMachine.Action] {
+        machine.suspect(suspicions.suspects(in: planner.snapshot, at: now), at: now)
+    }
+
     // MARK: Attempts
 
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id] else { return }
-        if let error = attempt.with({ $0.takeError() }) ?? nil {
+        let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
+        // A refusal is an answer too.
+        if error?.isRefusal ?? true {
+            suspicions.alive(machine.attempts[id].candidate.interface, since: now)
+        }
+        if let error {
             end(id)
-            perform(machine.failed(id, reason: error.words, at: .now))
+            perform(machine.failed(id, reason: error.words, at: now))
         } else {
-            perform(machine.connected(id, at: .now))
+            perform(machine.connected(id, at: now))
         }
     }
 
