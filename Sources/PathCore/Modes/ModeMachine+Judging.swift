@@ -417,6 +417,7 @@ extension ModeMachine {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
+                if let data = dataFlow(name) { flows[data].watch.excuse(at: now) }
                 records[name]!.latency = flow.asked.duration(to: now)
                 records[name]!.latencyAt = now
             }

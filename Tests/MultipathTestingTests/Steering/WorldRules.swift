@@ -6,6 +6,8 @@ struct WorldRules {
     /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
     /// each with some round trips of that path more.
     static let stallLimit: Int64 = 1_500_000_000
+    /// Where a path loses more than one packet in twenty, none of its kernel's timers is short.
+    static let lossyStallLimit: Int64 = 5_000_000_000
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
     /// Orders in one second, and at one moment.
@@ -23,6 +25,7 @@ struct WorldRules {
     private var told: UInt64 = 0
     private var recent: [Int64] = []
     private var momentCount = 0
+    private var lossyAt = Int64.min / 2
     private var emptySince: Int64?
     private var strandedAt: Int64?
     private var isOver = false
@@ -170,7 +173,10 @@ struct WorldRules {
             let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
             let wait = world.now - max(since, best.since, forgotten) - 4 * best.roundTrip
             longestStall = max(longestStall, wait)
-            if wait > Self.stallLimit { fail("data of the \(end) waits", world) }
+            let isLossy = world.paths.contains { $0.loss > 0.05 }
+            if isLossy { lossyAt = world.now }
+            let limit = world.now - lossyAt < 2_000_000_000 ? Self.lossyStallLimit : Self.stallLimit
+            if wait > limit { fail("data of the \(end) waits", world) }
         }
     }
 }
