@@ -327,11 +327,11 @@ extension ModeMachine {
             strandedSince = now
             tell(.stranded)
             // A path that was left alone for long may be all there is.
-            let soon = now.advanced(by: Self.retry)
-            for name in records.keys where records[name]!.nextAttempt > soon {
-                records[name]!.nextAttempt = soon
+            for name in records.keys {
+                let pause = min(.milliseconds(20) * (1 << min(records[name]!.failures, 6)), Self.retry)
+                records[name]!.nextAttempt = min(records[name]!.nextAttempt, now.advanced(by: pause))
+                wakeUps.append(records[name]!.nextAttempt)
             }
-            wakeUps.append(soon)
         }
         let end = strandedSince!.advanced(by: configuration.disconnectedTimeout)
         if now >= end {
