@@ -238,10 +238,10 @@ extension ModeMachine {
         }
     }
 
-    /// Whether a subflow on another path can tell the peer something.
-    private func canSignal(about name: String, at now: MonotonicTime) -> MonotonicTime? {
+    /// From when on a subflow of another address can tell the peer something; nil where there is none.
+    private func canSignal(about address: SubflowAction.LocalAddress) -> MonotonicTime? {
         flows.filter { flow in
-            flow.path != name && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+            flow.address.id != address.id && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
         }.compactMap(\.signalsFrom).min()
     }
 
@@ -251,7 +251,7 @@ extension ModeMachine {
         guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
-            switch canSignal(about: name, at: now) {
+            switch canSignal(about: first.address) {
             case .some(let from) where from <= now: withdraw(first.address)
             case .some(let from): records[name]?.withdrawal = (first.address, from)
             case nil: records[name]?.withdrawal = (first.address, now)
@@ -271,12 +271,16 @@ extension ModeMachine {
     private mutating func settleWithdrawals(at now: MonotonicTime) {
         for name in records.keys.sorted() {
             guard let (address, after) = records[name]!.withdrawal else { continue }
-            guard dataFlow(name).map({ !flows[$0].isEstablished }) ?? true else {
+            guard
+                !flows.contains(where: {
+                    $0.address.id == address.id && $0.purpose == .data && $0.isEstablished
+                })
+            else {
                 // It is in use again.
                 records[name]!.withdrawal = nil
                 continue
             }
-            guard let from = canSignal(about: name, at: now) else { continue }
+            guard let from = canSignal(about: address) else { continue }
             let due = max(from, after)
             guard now >= due else {
                 wakeUps.append(due)
