@@ -49,6 +49,8 @@ struct SubflowHalf {
     var variation: Int64 = 0
     var minimum = Int64.max
     var timeouts = 0
+    /// What was sent before the timer fired last counts as lost.
+    var lostBefore = Int64.min
     var timerDue = Int64.max
     var isTimerSet = false
     var delivered: UInt32 = 1

@@ -84,6 +84,7 @@ extension Simulation {
             return queue.add(.retransmission(subflow: number, end), at: due)
         }
         subflows[number][end].timeouts += 1
+        subflows[number][end].lostBefore = now
         if let first = subflows[number][end].inFlight.firstIndex(where: { !$0.isReceived }) {
             retransmit(first, number, end)
         }
@@ -212,6 +213,13 @@ extension Simulation {
             return
         }
         startTimer(number, end)
+        // After a timeout, two more of what was lost with each acknowledgement.
+        let before = subflows[number][end].lostBefore
+        let lost = subflows[number][end].inFlight.indices.lazy.filter { [self] place in
+            let segment = subflows[number][end].inFlight[place]
+            return !segment.isReceived && segment.sentAt < before
+        }
+        for place in lost.prefix(2) { retransmit(place, number, end) }
         // Fast retransmission: three later ones are there.
         if !subflows[number][end].inFlight[0].isReceived,
             now - subflows[number][end].inFlight[0].sentAt > subflows[number][end].smoothed,

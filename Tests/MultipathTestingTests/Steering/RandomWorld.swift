@@ -103,7 +103,7 @@ struct RandomWorld: CustomStringConvertible {
                 switch draw(10) {
                 case 0: .idle
                 case 1, 2: .upload(every: .milliseconds(pick([15, 30, 70, 200])))
-                case 3, 4: .download(every: .milliseconds(pick([15, 30, 70, 200])))
+                case 3, 4: .download(every: .milliseconds(pick([15, 30, 50, 70])))
                 case 5: .both(every: .milliseconds(pick([25, 60])))
                 default:
                     .requests(
