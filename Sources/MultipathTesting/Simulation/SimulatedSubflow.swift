@@ -11,7 +11,7 @@ struct SimulatedSubflow {
     let memory: Int
     /// Whether the first packet said that it is to stand by.
     let beginsAsBackup: Bool
-    let madeAt: Int64
+    var joinSentAt: Int64
     var client = SubflowHalf()
     var server = SubflowHalf()
 
@@ -52,7 +52,8 @@ struct SubflowHalf {
     /// What was sent before the timer fired last counts as lost.
     var lostBefore = Int64.min
     var timerDue = Int64.max
-    var isTimerSet = false
+    /// When the next event for it comes, which may be before it is due.
+    var timerEvent = Int64.max
     var delivered: UInt32 = 1
     var retransmissions: UInt32 = 0
     var acknowledged: UInt64 = 1

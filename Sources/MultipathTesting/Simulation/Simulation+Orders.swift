@@ -65,7 +65,7 @@ extension Simulation {
         remember(local, end)
         var subflow = SimulatedSubflow(
             path: place, index: path.index, address: path.address, port: takePort(), id: local.id,
-            memory: path.memory, beginsAsBackup: isBackup, madeAt: now)
+            memory: path.memory, beginsAsBackup: isBackup, joinSentAt: now)
         subflow.client.state = .synSent
         subflow.client.isBackup = isBackup
         subflows.append(subflow)

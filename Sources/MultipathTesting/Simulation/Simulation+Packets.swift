@@ -101,7 +101,7 @@ extension Simulation {
         }
         subflows[number].client.state = .established
         subflows[number].client.begin(at: now)
-        subflows[number].client.measure(max(now - subflows[number].madeAt, 1))
+        subflows[number].client.measure(max(now - subflows[number].joinSentAt, 1))
         notify(.client, .established(subflow: number))
         send(.joinEnd, number, from: .client)
         after(subflows[number].client.retransmissionTimeout, .handshake(subflow: number, attempt: 0))
@@ -130,6 +130,7 @@ extension Simulation {
         case .synSent:
             // After 1, 3, 7, 15 and 31 s (tcp_syn_retries allows more, but nobody waits for it).
             guard attempt < 5 else { return close(number, .client, error: 110, reset: nil, tells: nil) }
+            subflows[number].joinSentAt = now
             send(.join, number, from: .client)
             after(1_000_000_000 << Int64(attempt + 1), .handshake(subflow: number, attempt: attempt + 1))
         case .established where !subflows[number].client.isConfirmed && attempt < 8:

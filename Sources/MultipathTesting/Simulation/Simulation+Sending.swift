@@ -70,17 +70,19 @@ extension Simulation {
     private func startTimer(_ number: Int, _ end: SimulatedEnd) {
         let due = now + subflows[number][end].retransmissionTimeout
         subflows[number][end].timerDue = due
-        guard !subflows[number][end].isTimerSet else { return }
-        subflows[number][end].isTimerSet = true
+        guard due < subflows[number][end].timerEvent else { return }
+        subflows[number][end].timerEvent = due
         queue.add(.retransmission(subflow: number, end), at: due)
     }
 
     func timerFired(_ number: Int, _ end: SimulatedEnd) {
-        subflows[number][end].isTimerSet = false
+        // An event that was overtaken by an earlier one.
+        guard subflows[number][end].timerEvent == now else { return }
+        subflows[number][end].timerEvent = .max
         let due = subflows[number][end].timerDue
         guard due < .max else { return }
         if due > now {
-            subflows[number][end].isTimerSet = true
+            subflows[number][end].timerEvent = due
             return queue.add(.retransmission(subflow: number, end), at: due)
         }
         subflows[number][end].timeouts += 1

@@ -82,7 +82,7 @@ package final class Simulation {
         let path = paths[first]
         var subflow = SimulatedSubflow(
             path: first, index: path.index, address: path.address, port: takePort(), id: 0,
-            memory: path.memory, beginsAsBackup: false, madeAt: 0)
+            memory: path.memory, beginsAsBackup: false, joinSentAt: 0)
         for end in [SimulatedEnd.client, .server] {
             subflow[end].state = .established
             subflow[end].isConfirmed = true
@@ -174,6 +174,20 @@ package final class Simulation {
 
     /// How many chunks an end has read.
     package func chunksRead(by end: SimulatedEnd) -> Int { endpoints[end.rawValue].expected }
+
+    /// One end's open subflows as text, with what is on its way on each.
+    package func summary(of end: SimulatedEnd) -> String {
+        let endpoint = endpoints[end.rawValue]
+        let open = subflows.filter { $0[end].state != .closed && $0[end].state != .absent }
+        let lines = open.map { subflow in
+            let half = subflow[end]
+            return "  \(subflow.address):\(subflow.port) \(half.state)\(half.standsBy ? " backup" : ""), "
+                + "\(half.inFlight.count) in flight, \(half.timeouts) timeouts"
+                + (paths[subflow.path].memory == subflow.memory ? "" : ", forgotten")
+        }
+        return "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
+            + lines.joined(separator: "\n")
+    }
 
     /// The places of the paths on which the client has open subflows, complete or not.
     package var openPaths: [(path: Int, isComplete: Bool)] {

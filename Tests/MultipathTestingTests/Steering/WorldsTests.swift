@@ -57,6 +57,7 @@ struct WorldsTests {
         let (rules, world) = Self.run(plan)
         print(plan)
         for step in world.steps { print(step) }
+        print(world.summary(of: .client), world.summary(of: .server), separator: "\n")
         print(rules.broken ?? "all is well", rules.longestStall)
     }
 }
