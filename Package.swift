@@ -140,7 +140,7 @@ let package = Package(
         .testTarget(
             name: "MultipathNIOTests",
             dependencies: [
-                "MultipathNIO", "racestorm", "TestSupport",
+                "MultipathNIO", "LinuxNet", "racestorm", "TestSupport",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),

@@ -49,6 +49,8 @@ public enum PathTrouble: String, Sendable, Hashable, CaseIterable {
     case cannotSend = "cannot_send"
     /// Bytes were awaited, none came, and the peer's host does not answer on this path.
     case noAnswer = "no_answer"
+    /// The peer, or something on the way, ends subflows over it (MPTCP).
+    case subflowEnded = "subflow_ended"
     /// None of the paths that this connection may use works (MPTCP).
     case noPath = "no_path"
 

@@ -3,8 +3,19 @@
 /// known id.
 struct AddressBook: Sendable {
     private var ids: [(address: IPAddress, id: UInt8)]
+    /// Addresses whose id the kernel knows. It forgets one with any subflow of that address that is destroyed,
+    /// even where others are left, and then can't take the address back.
+    private var known: Set<IPAddress> = []
 
     init(first: IPAddress) { ids = [(first, 0)] }
+
+    mutating func made(_ local: SubflowAction.LocalAddress) { known.insert(local.address) }
+    mutating func destroyed(_ address: IPAddress) { known.remove(address) }
+
+    /// Whether the kernel would take the address back. The first one's id needs no remembering.
+    func canWithdraw(_ local: SubflowAction.LocalAddress) -> Bool {
+        local.id == 0 || known.contains(local.address)
+    }
 
     /// - Parameter isUsed: whether an address has subflows; when all ids are taken, one that has none loses its.
     mutating func id(of address: IPAddress, isUsed: (IPAddress) -> Bool) -> UInt8? {

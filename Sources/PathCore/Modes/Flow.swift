@@ -21,6 +21,8 @@ struct Flow: Sendable {
     /// How often silence was asked about since bytes came in last, and whether they came steadily before.
     var silenceAsks = 0
     var isStream = false
+    /// For a question that was answered: how long it is kept, in case data comes that way.
+    var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
 
@@ -40,7 +42,7 @@ struct Flow: Sendable {
     /// When its silence is to be asked about: the first time soon, then ever less often, and in the end not at
     /// all. A peer with nothing to say costs four questions.
     var silenceDue: MonotonicTime? {
-        guard isStream, purpose == .data, isEstablished, watch.waitingSince == nil,
+        guard isStream, purpose == .data, isEstablished, !isBackup, watch.waitingSince == nil,
             let received = watch.receivedAt
         else { return nil }
         let quiet = max(.milliseconds(25), watch.answerTime)

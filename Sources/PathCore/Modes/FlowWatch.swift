@@ -21,6 +21,8 @@ struct FlowWatch: Sendable {
     /// How many samples in a row found new bytes.
     private(set) var run = 0
     private(set) var latest: SubflowSample?
+    /// What round trips took since the sample before last.
+    private(set) var recentRTT: Duration?
     /// Since when data goes this way.
     var carriesSince = MonotonicTime.zero
     /// When the latest sample was taken that found anything new.
@@ -60,6 +62,7 @@ struct FlowWatch: Sendable {
             run = 0
         }
         if progress.isAny { progressAt = now }
+        if let latest { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }
         latest = sample
         return progress
     }
@@ -67,6 +70,18 @@ struct FlowWatch: Sendable {
     /// Starts the wait again, after a false alarm.
     mutating func excuse(at now: MonotonicTime) {
         if waitingSince != nil { waitingSince = now }
+    }
+
+    /// The mean of the round trips between two samples. The kernel's smoothed one gives each only an eighth
+    /// (RFC 6298), so one of 500 ms is felt for a second after it is over; that can be reckoned back.
+    private static func recentRTT(_ old: SubflowSample, _ new: SubflowSample) -> Duration? {
+        let count = min(new.delivered &- old.delivered, 64)
+        guard count > 0, new.smoothedRTT > .zero else { return nil }
+        var share = 1.0
+        for _ in 0..<count { share *= 7.0 / 8 }
+        let (before, after) = (old.smoothedRTT.inSeconds, new.smoothedRTT.inSeconds)
+        let mean = (after - share * before) / (1 - share)
+        return max(.seconds(mean), new.minimumRTT ?? .zero)
     }
 
     /// How long an answer takes at most.

@@ -7,7 +7,9 @@ extension ModeMachine {
         var seen: Set<Int> = []
         for sample in samples {
             guard let local = sample.local, let remote = sample.remote else { continue }
-            guard let index = flow(local, remote) else {
+            // The kernel goes on listing the first subflow, closed: no new one is that.
+            let mayBeNew = sample.state == .synSent || sample.state.carriesData
+            guard let index = flow(local, remote, mayBeNew: mayBeNew) else {
                 adopt(sample, local, remote, at: now)
                 continue
             }
@@ -74,7 +76,9 @@ extension ModeMachine {
         flows[index].stuckSince = nil
         if progress.hasAcknowledged {
             records[name]!.loss.take(sample)
-            records[name]!.latency = sample.smoothedRTT
+            // Half of what was known: one late answer is not yet a slow path.
+            let recent = flows[index].watch.recentRTT ?? sample.smoothedRTT
+            records[name]!.latency = ((records[name]!.latency ?? recent) + recent) / 2
             records[name]!.latencyAt = now
         }
         switch records[name]!.standing {
@@ -260,12 +264,7 @@ extension ModeMachine {
 
     /// A join over the path, which stands by so that no data takes it.
     private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
-        // The one before is no use any more. (A destroyed subflow's address loses its id, and a path without an
-        // id can't be withdrawn: so the last one stays until the next is made.)
-        for flow in flows where flow.path == name && flow.purpose == .question && flow.isEstablished {
-            destroy(flow)
-        }
-        flows.removeAll { $0.path == name && $0.purpose == .question && $0.isEstablished }
+        dismissAnswered(name)
         create(
             on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
             flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
@@ -302,6 +301,9 @@ extension ModeMachine {
 
     private mutating func answered(_ index: Int, at now: MonotonicTime) {
         let name = flows[index].path
+        // Where a translator has forgotten the path's own subflow, what the peer sends comes this way.
+        let isSerious = records[name]!.question?.cause != .measurement
+        flows[index].lingersUntil = isSerious ? now.advanced(by: .seconds(1)) : now
         records[name]!.question = nil
         guard let data = dataFlow(name) else { return }
         if case .suspect = records[name]!.standing { clear(name, at: now) }
@@ -341,18 +343,15 @@ extension ModeMachine {
             }
             return
         }
-        var record = records[name] ?? PathMemory()
-        record.attempts += 1
-        if !record.isDead {
-            // Ever longer pauses: the peer may have no room for it, or not want it.
+        if records[name]?.isDead == false {
+            // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.
             let wasShort = flow.established.map { $0.duration(to: now) < .seconds(1) } ?? true
             let pause: Duration = wasShort ? Self.retry : .milliseconds(100)
-            record.nextAttempt = now.advanced(
-                by: min(pause * (1 << min(record.attempts - 1, 6)), .seconds(60)))
-            if record.standing != .good { record.standing = .good }
+            records[name]!.noteFailure(at: now)
+            records[name]!.standing = .dead(.subflowEnded)
+            let failures = min(records[name]!.failures - 1, 6)
+            records[name]!.nextAttempt = now.advanced(by: min(pause * (1 << failures), .seconds(60)))
         }
-        record.question = nil
-        records[name] = record
         if flow.isEstablished { tell(.left(name, because: .ended(end))) }
     }
 

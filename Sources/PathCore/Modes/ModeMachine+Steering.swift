@@ -23,6 +23,8 @@ extension ModeMachine {
                 }
             }
         }
+        for name in records.keys.sorted() { dismissAnswered(name, before: now) }
+        wakeUps += flows.compactMap(\.lingersUntil)
         settleWithdrawals(at: now)
         checkStranded(paths, at: now)
     }
@@ -97,6 +99,8 @@ extension ModeMachine {
                 of: local, isUsed: { address in flows.contains { $0.address.address == address } })
         else { return }
         if records[path.name]!.isDead { planRetry(path.name, at: now) }
+        // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
+        for name in records.keys.sorted() { dismissAnswered(name) }
         create(
             on: path.name, path.index,
             SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
@@ -123,6 +127,7 @@ extension ModeMachine {
     private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
         let next = records[path.name]!.nextAttempt
         guard now >= next else { return wakeUps.append(next) }
+        dismissAnswered(path.name)
         for flow in flows where flow.path == path.name && flow.purpose == .question { destroy(flow) }
         flows.removeAll { $0.path == path.name && $0.purpose == .question && $0.port != nil }
         let flow = flows[dataFlow(path.name) ?? data]
@@ -149,6 +154,7 @@ extension ModeMachine {
                 path: name, interface: interface, address: address, remote: remote, port: nil,
                 purpose: purpose, isBackup: isBackup, asked: now))
         perform(.create(address, isBackup: isBackup, remote: remote))
+        book.made(address)
         // To learn its port.
         schedule(sampleAt: now)
     }
@@ -156,6 +162,20 @@ extension ModeMachine {
     mutating func destroy(_ flow: Flow) {
         guard let local = flow.local else { return }
         perform(.destroy(local: local, remote: flow.remote))
+        book.destroyed(local.address)
+    }
+
+    /// Ends the questions that were answered.
+    mutating func dismissAnswered(_ name: String, before time: MonotonicTime? = nil) {
+        for flow in flows where flow.path == name && flow.isDone(time) { destroy(flow) }
+        flows.removeAll { $0.path == name && $0.isDone(time) }
+    }
+
+    private mutating func withdraw(_ address: SubflowAction.LocalAddress) {
+        // The kernel takes back only what it knows; telling the peer of the address makes it known again.
+        if !book.canWithdraw(address) { perform(.announce(address)) }
+        perform(.withdraw(address))
+        book.destroyed(address.address)
     }
 
     // MARK: Leaving
@@ -195,7 +215,7 @@ extension ModeMachine {
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
             switch canSignal(about: name, at: now) {
-            case .some(let from) where from <= now: perform(.withdraw(first.address))
+            case .some(let from) where from <= now: withdraw(first.address)
             case .some(let from): records[name]?.withdrawal = (first.address, from)
             case nil: records[name]?.withdrawal = (first.address, now)
             }
@@ -226,7 +246,7 @@ extension ModeMachine {
                 continue
             }
             records[name]!.withdrawal = nil
-            perform(.withdraw(address))
+            withdraw(address)
         }
     }
 
@@ -277,5 +297,13 @@ extension ModeMachine {
         } else {
             wakeUps.append(end)
         }
+    }
+}
+
+extension Flow {
+    /// Whether it is a question that was answered and is kept no longer than a time; nil for any such question.
+    fileprivate func isDone(_ time: MonotonicTime?) -> Bool {
+        guard purpose == .question, let lingersUntil else { return false }
+        return time.map { lingersUntil <= $0 } ?? true
     }
 }

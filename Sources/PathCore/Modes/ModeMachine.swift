@@ -224,13 +224,13 @@ package struct ModeMachine: Sendable {
     /// Between attempts to reach a dead path while somebody waits, and the pause that a failed one begins with.
     static let retry = Duration.seconds(1)
 
-    func flow(_ local: IPEndpoint, _ remote: IPEndpoint) -> Int? {
-        flows.firstIndex {
-            $0.address.address == local.address && $0.port == local.port && $0.remote == remote
+    /// - Parameter mayBeNew: whether it may be one whose port is not known yet.
+    func flow(_ local: IPEndpoint, _ remote: IPEndpoint, mayBeNew: Bool = true) -> Int? {
+        let same = flows.indices.filter {
+            flows[$0].address.address == local.address && flows[$0].remote == remote
         }
-            ?? flows.firstIndex {
-                $0.address.address == local.address && $0.port == nil && $0.remote == remote
-            }
+        return same.first { flows[$0].port == local.port }
+            ?? (mayBeNew ? same.first { flows[$0].port == nil } : nil)
     }
 
     /// The data flow of a path.
