@@ -17,12 +17,15 @@ public struct MultipathListener<Output: Sendable>: Sendable {
     /// Listens on an address and port.
     ///
     /// - Parameters:
+    ///   - mode: what to do when a path of an accepted connection goes bad. The end that connects makes the
+    ///     subflows; this one gives up those that are dead. It takes CAP_NET_ADMIN, and the network namespace's
+    ///     path manager set to `userspace` (the kernel gives that one to accepted connections).
     ///   - endpoint: `::` takes IPv4 and IPv6. Port 0 lets the kernel choose.
     ///   - childOptions: sets options of each accepted channel.
     ///   - initializer: runs for each accepted channel before its first byte is read.
     public init(
         on endpoint: IPEndpoint, group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
-        connector: Connector = .shared,
+        connector: Connector = .shared, mode: MultipathMode = .handover,
         initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws {
         let listening = try await ListeningSocket(on: endpoint, monitor: connector.monitor)
@@ -32,11 +35,22 @@ public struct MultipathListener<Output: Sendable>: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(listening.takeDescriptor()) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let meter = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                    let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                         of: NIOBSDSocket.Handle.self
-                    ) { try meters.meter(forAccepted: $0) }
-                    guard let meter else { throw ChannelError.inappropriateOperationForState }
-                    let connection = try MultipathConnection(channel: channel, meter: meter)
+                    ) { descriptor in
+                        let meter = try meters.meter(forAccepted: descriptor)
+                        return (
+                            meter,
+                            try Supervision.ofForeign(
+                                descriptor, ModeConfiguration(mode: mode, isAcceptor: true),
+                                maySteerAll: false, meter: meter)
+                        )
+                    }
+                    guard let (meter, supervision) = parts else {
+                        throw ChannelError.inappropriateOperationForState
+                    }
+                    let connection = try MultipathConnection(
+                        channel: channel, meter: meter, supervision: supervision)
                     connection.begin(nil)
                     return connection
                 }.flatMap { connection in

@@ -14,6 +14,13 @@ package protocol SubflowControl: AnyObject {
         _ action: SubflowAction, on connection: ConnectionToken
     ) throws(SystemError)
         -> SubflowOutcome
+
+    /// What keeps this one connection from being steered; nil for nothing.
+    func limit(of connection: ConnectionToken) -> ControlLimit?
+}
+
+extension SubflowControl {
+    package func limit(of connection: ConnectionToken) -> ControlLimit? { nil }
 }
 
 /// Steers connections whose sockets have the userspace path manager, each on its own.
@@ -22,6 +29,16 @@ package final class ConnectionSubflowControl: SubflowControl {
     private let commands: SubflowCommands
 
     package init(_ commands: SubflowCommands) { self.commands = commands }
+
+    package func limit(of connection: ConnectionToken) -> ControlLimit? {
+        do throws(SystemError) {
+            // A question that is only answered for sockets of the userspace path manager.
+            _ = try commands.addresses(connection)
+            return nil
+        } catch {
+            return error.errno == EINVAL ? .foreignSocket : .failed("\(error)")
+        }
+    }
 
     package func perform(
         _ action: SubflowAction, on connection: ConnectionToken

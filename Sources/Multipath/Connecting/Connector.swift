@@ -62,7 +62,7 @@ public struct Connector: Sendable {
             return ConnectedSocket(
                 report: report, socket: socket, meter: meter,
                 steering: Steering(
-                    level: winner.attempt.level, interface: winner.candidate.interface,
+                    interface: winner.candidate.interface,
                     configuration: configuration,
                     otherRemotes: result.addresses.map { IPEndpoint($0, port: port) }))
         } catch {
@@ -100,7 +100,7 @@ public struct Connector: Sendable {
                     RaceEntrant(
                         socket: socket, meter: meter, candidate: candidate, transport: transport,
                         steering: Steering(
-                            level: attempt.level, interface: candidate.interface,
+                            interface: candidate.interface,
                             configuration: configuration))),
                 local: local,
                 handshakeRTT: handshakeRTT)

@@ -28,20 +28,8 @@ actor WatchRunner {
     private var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
     private var observation: UInt64?
     private var timer: EventThread.Token?
-    private var probes: [Int: Probe] = [:]
-    private var nextProbe = 0
+    private let probes = Knocks()
     private var isStopped = false
-
-    /// A handshake that is under way only to see whether it is answered.
-    private final class Probe {
-        let socket: StreamSocket
-        var token: EventThread.Token?
-
-        init(_ socket: consuming StreamSocket) { self.socket = socket }
-    }
-
-    /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
-    private static let mostProbes = 3
 
     init(
         _ descriptor: CInt, isMPTCP: Bool, interface: String?, families: Set<IPAddress.Family>,
@@ -117,7 +105,7 @@ actor WatchRunner {
         if let observation { monitor.channel.endObservation(observation) }
         if let timer { EventThread.shared.cancelTimer(timer) }
         (observation, timer) = (nil, nil)
-        for id in probes.keys { drop(id) }
+        probes.endAll()
         observers = []
         machine = nil
     }
@@ -194,43 +182,10 @@ actor WatchRunner {
         }
     }
 
-    // MARK: Probes
-
     private func probe() {
         guard let remote else { return }
-        if probes.count >= Self.mostProbes, let oldest = probes.keys.min() { drop(oldest) }
-        let id = nextProbe
-        nextProbe += 1
-        do throws(SystemError) {
-            let socket = try StreamSocket(remote.address.family, .tcp)
-            try socket.bind(toInterface: index)
-            let isConnected = try socket.connect(to: remote)
-            let number = socket.descriptor.number
-            probes[id] = Probe(socket)
-            // Not from inside the machine's own list of actions.
-            guard !isConnected else {
-                return EventThread.shared.submit { self.assumeIsolated { $0.answered(id) } }
-            }
-            probes[id]?.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
-                self?.assumeIsolated { $0.answered(id) }
-            }
-        } catch {
-            // It did not leave this machine; that is no answer.
-            drop(id)
+        probes.start(to: remote, over: index) { [weak self] in
+            self?.assumeIsolated { $0.perform($0.machine?.probeAnswered(at: .now)) }
         }
-    }
-
-    private func answered(_ id: Int) {
-        guard let probe = probes[id] else { return }
-        let error = probe.socket.takeError()
-        drop(id)
-        // A refusal comes from the peer's host; anything else from nearer by, or from a timer.
-        guard error?.isRefusal ?? true else { return }
-        perform(machine?.probeAnswered(at: .now))
-    }
-
-    private func drop(_ id: Int) {
-        guard let probe = probes.removeValue(forKey: id) else { return }
-        if let token = probe.token { EventThread.shared.remove(token) }
     }
 }

@@ -11,6 +11,7 @@ public final class ConnectionMeter: Sendable {
         var ended: MonotonicTime?
         var ledger = TransferLedger()
         var moves = MoveLedger()
+        var level: ControlLevel
     }
 
     /// Who is at the other end.
@@ -19,7 +20,6 @@ public final class ConnectionMeter: Sendable {
     private let state: Locked<State>
     private let started: MonotonicTime
     let pathMonitor: PathMonitor
-    private let level: ControlLevel
     /// The interface the first subflow is bound to.
     private let firstInterface: String?
 
@@ -28,9 +28,9 @@ public final class ConnectionMeter: Sendable {
         monitor: PathMonitor
     ) throws(SystemError) {
         started = .now
-        self.level = level
         remote = SocketOption.remoteEndpoint(of: descriptor)
-        state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), transport: transport))
+        state = Locked(
+            State(descriptor: try Descriptor(duplicating: descriptor), transport: transport, level: level))
         firstInterface = interface
         pathMonitor = monitor
         sample()
@@ -43,7 +43,7 @@ public final class ConnectionMeter: Sendable {
             let end = state.ended ?? .now
             var report = TransferReport(
                 transport: state.transport,
-                control: state.transport.isMPTCP ? level : .observeOnly(because: .plainTCP),
+                control: state.transport.isMPTCP ? state.level : .observeOnly(because: .plainTCP),
                 duration: started.duration(to: end), paths: state.ledger.paths())
             state.moves.complete(&report, until: started.duration(to: end))
             return report
@@ -59,6 +59,11 @@ public final class ConnectionMeter: Sendable {
     public func sample() {
         state.withLock { sample(&$0) }
     }
+
+    /// How far the subflows can be steered, as far as that is known by now.
+    var level: ControlLevel { state.withLock { $0.level } }
+
+    func set(_ level: ControlLevel) { state.withLock { $0.level = level } }
 
     /// Something happened to the subflows.
     func note(_ event: SteeringEvent) {

@@ -2,7 +2,6 @@ import LinuxNet
 
 /// What it takes to steer a connection that has come about.
 struct Steering: Sendable {
-    var level: ControlLevel
     var interface: InterfaceIndex
     var configuration: ConnectionConfiguration
     /// The destination's other addresses: what has no route to the first may have one to them.
@@ -19,7 +18,7 @@ struct Steering: Sendable {
         mode.disconnectedTimeout = configuration.disconnectedTimeout
         let supervision = Supervision(
             try SupervisedConnection(
-                descriptor, mode, level: level, interface: interface, otherRemotes: otherRemotes,
+                descriptor, mode, isForeign: false, interface: interface, otherRemotes: otherRemotes,
                 meter: meter))
         return supervision
     }
@@ -51,5 +50,34 @@ extension RaceEntrant {
     /// Steers the connection once it has won: say `start` then.
     package func supervision() throws -> Supervision? {
         try steering.supervise(socket.descriptor.number, transport, meter, hasHints: true)
+    }
+}
+
+extension Supervision {
+    /// Steers a connection that a listener accepted, or that somebody else opened.
+    ///
+    /// - Parameter descriptor: the connection's, which stays its owner's.
+    /// - Returns: nil for plain TCP.
+    package static func ofForeign(
+        _ descriptor: CInt, _ configuration: ModeConfiguration, maySteerAll: Bool, meter: ConnectionMeter
+    ) throws -> Supervision? {
+        guard TransportSample.isMPTCP(descriptor) else { return nil }
+        return Supervision(
+            try SupervisedConnection(
+                descriptor, configuration, isForeign: true, maySteerAll: maySteerAll, interface: 0,
+                otherRemotes: [], meter: meter))
+    }
+}
+
+extension ConnectionMeter {
+    /// Counts for a connection that somebody else opened.
+    package convenience init(
+        ofForeign descriptor: CInt, in snapshot: PathSnapshot, monitor: PathMonitor
+    ) throws {
+        let transport =
+            SocketInspection(of: descriptor, in: snapshot)?.transport ?? .tcp(fallback: .disabled)
+        try self.init(
+            descriptor, transport: transport, level: .observeOnly(because: .unsupervised), interface: nil,
+            monitor: monitor)
     }
 }

@@ -8,9 +8,14 @@ final class SupervisedConnection: @unchecked Sendable {
     let token: ConnectionToken?
     let monitor: PathMonitor
     let meter: ConnectionMeter
-    let level: ControlLevel
+    /// Somebody else made its socket.
+    let isForeign: Bool
+    /// Whether it may be steered by what goes for every connection of the network namespace.
+    let maySteerAll: Bool
     /// Set by the supervisor, before anything else.
     var control: (any SubflowControl)?
+    var isAlone = true
+    var isAcceptor: Bool { configuration.isAcceptor }
 
     /// A second descriptor. `close` closes it from any thread; a sample holds the lock while it asks.
     private let descriptor: Locked<Descriptor?>
@@ -27,15 +32,17 @@ final class SupervisedConnection: @unchecked Sendable {
     private var machine: ModeMachine?
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
     private var observers: [@Sendable (SteeringEvent) -> Void] = []
+    private let knocks = Knocks()
     private var isClosed = false
 
     init(
-        _ descriptor: CInt, _ configuration: ModeConfiguration, level: ControlLevel,
+        _ descriptor: CInt, _ configuration: ModeConfiguration, isForeign: Bool, maySteerAll: Bool = false,
         interface: InterfaceIndex, otherRemotes: [IPEndpoint], meter: ConnectionMeter
     ) throws(SystemError) {
         self.descriptor = Locked(try Descriptor(duplicating: descriptor))
         self.configuration = configuration
-        self.level = level
+        self.isForeign = isForeign
+        self.maySteerAll = maySteerAll
         self.interface = interface
         self.otherRemotes = otherRemotes
         self.meter = meter
@@ -76,17 +83,21 @@ final class SupervisedConnection: @unchecked Sendable {
         isClosed = true
         observers = []
         machine = nil
+        knocks.endAll()
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = nil
     }
 
     func take(_ snapshot: PathSnapshot) {
-        guard !isClosed, let token, let local, let remote else { return }
+        // Without control there is nothing to decide.
+        guard !isClosed, control != nil, let token, let local, let remote else { return }
         if machine != nil {
             perform(machine?.snapshot(snapshot, at: .now))
         } else {
             let first =
                 interface != 0 ? interface : snapshot.interface(with: local.address)?.index ?? 0
+            var configuration = configuration
+            configuration.isAlone = isAlone
             var machine = ModeMachine(
                 configuration,
                 SteeredConnection(
@@ -130,6 +141,11 @@ final class SupervisedConnection: @unchecked Sendable {
             switch action {
             case .tell(let event): tell(event)
             case .perform(let action): order(action)
+            case .knock(let path, let interface, let remote):
+                knocks.start(to: remote, over: interface) { [weak self] in
+                    self?.perform(self?.machine?.knockAnswered(path, at: .now))
+                    self?.settle()
+                }
             }
         }
     }

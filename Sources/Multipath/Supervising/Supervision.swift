@@ -8,7 +8,7 @@ public final class Supervision: Sendable {
     private let connection: SupervisedConnection
 
     /// How far this connection can be steered, and why no further.
-    public var level: ControlLevel { connection.level }
+    public var level: ControlLevel { connection.meter.level }
 
     init(_ connection: SupervisedConnection) { self.connection = connection }
 

@@ -10,6 +10,8 @@ actor Supervisor {
 
     private var source: LocalSocketSource?
     private var control: (any SubflowControl)?
+    /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
+    private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
     private var connections: [ConnectionToken: SupervisedConnection] = [:]
     private var monitors: [ObjectIdentifier: Watched] = [:]
@@ -54,7 +56,7 @@ actor Supervisor {
         _ = prepared()
         guard let token = connection.token, connections[token] == nil else { return }
         connections[token] = connection
-        connection.control = control
+        assign(token, connection)
         let monitor = connection.monitor
         let id = ObjectIdentifier(monitor.channel)
         if monitors[id] == nil {
@@ -69,9 +71,37 @@ actor Supervisor {
         if let snapshot = monitor.latestPath { connection.take(snapshot) }
     }
 
+    /// Finds out how far a connection can be steered. Of one whose socket somebody else made only trying tells.
+    private func assign(_ token: ConnectionToken, _ connection: SupervisedConnection) {
+        guard connection.isForeign else {
+            connection.control = control
+            return
+        }
+        guard let control else {
+            return connection.meter.set(.observeOnly(because: source?.level.limit ?? .noPrivilege))
+        }
+        switch control.limit(of: token) {
+        case nil:
+            connection.meter.set(.perConnection)
+            connection.control = control
+        case .foreignSocket? where !connection.isAcceptor && connection.maySteerAll:
+            let level = ControlLevel.systemWide(because: .foreignSocket)
+            if endpoints == nil { endpoints = try? level.makeControl() }
+            connection.meter.set(level)
+            connection.control = endpoints
+            connection.isAlone = false
+        case .some(let limit): connection.meter.set(.observeOnly(because: limit))
+        }
+    }
+
     func remove(_ connection: SupervisedConnection) {
         guard let token = connection.token, connections[token] === connection else { return }
         connections[token] = nil
+        if !connection.isAlone, connections.values.allSatisfy(\.isAlone) {
+            // The last of those that share the kernel's endpoints: they are again what they were.
+            try? (endpoints as? EndpointSubflowControl)?.restore()
+            endpoints = nil
+        }
         let id = ObjectIdentifier(connection.monitor.channel)
         monitors[id]?.connections.remove(token)
         if let watched = monitors[id], watched.connections.isEmpty {

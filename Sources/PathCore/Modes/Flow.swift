@@ -16,12 +16,16 @@ struct Flow: Sendable {
     var purpose: Purpose
     var isBackup: Bool
     var asked: MonotonicTime
+    /// Tells flows apart: their places change.
+    let number: Int
     var established: MonotonicTime?
     var watch = FlowWatch()
     /// How often silence was asked about since bytes came in last, and whether they came steadily before.
     var silenceAsks = 0
+    /// How often lately the stream went on behind a question: it is one with gaps.
+    var gaps = 0
     var isStream = false
-    /// For a question that was answered: how long it is kept, in case data comes that way.
+    /// For a question: whether it was answered, and until when it is kept in case data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
@@ -43,11 +47,15 @@ struct Flow: Sendable {
     /// all. A peer with nothing to say costs four questions.
     var silenceDue: MonotonicTime? {
         guard isStream, purpose == .data, isEstablished, !isBackup, watch.waitingSince == nil,
-            let received = watch.receivedAt
+            let received = watch.receivedAt, let heard = watch.heardAt
         else { return nil }
-        let quiet = max(.milliseconds(25), watch.answerTime)
+        let quiet = Duration.milliseconds(25) * (1 << min(gaps, 4))
         let pauses: [Duration] = [quiet, quiet + .milliseconds(250), .seconds(2), .seconds(20)]
-        return silenceAsks < pauses.count ? received.advanced(by: pauses[silenceAsks]) : nil
+        guard silenceAsks < pauses.count else { return nil }
+        // Bytes that come but carry nothing on are sent again in vain: our acknowledgements don't get through. But
+        // first a lost segment gets the time to be repaired.
+        let pause = pauses[silenceAsks]
+        return min(heard.advanced(by: pause), received.advanced(by: pause + .milliseconds(400)))
     }
 }
 
@@ -84,10 +92,12 @@ struct PathMemory: Sendable {
     var latency: Duration?
     var latencyAt: MonotonicTime?
     var question: Question?
-    /// Until when no subflow is to be made, because the kernel refused one or the path is dead.
+    /// Until when no subflow is to be made and nobody knocks, because the kernel refused or the path is dead.
     var nextAttempt = MonotonicTime.zero
     var attempts = 0
-    /// The peer takes no other subflow here: not tried again before this.
+    /// A dead path was knocked at, and something answered.
+    var isAwake = false
+    /// An address the peer is to be told to forget, as soon as there is a way to tell it.
     var withdrawal: (SubflowAction.LocalAddress, after: MonotonicTime)?
 
     var isDead: Bool { if case .dead = standing { true } else { false } }
@@ -118,5 +128,6 @@ struct PathMemory: Sendable {
         goodSince = nil
         question = nil
         attempts = 0
+        isAwake = false
     }
 }

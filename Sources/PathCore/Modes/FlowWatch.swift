@@ -16,11 +16,15 @@
 struct FlowWatch: Sendable {
     /// Since when sent bytes have been waiting for an acknowledgement; nil while none are.
     private(set) var waitingSince: MonotonicTime?
-    /// When bytes last came in.
+    /// When bytes last came in that carried the stream on, and when any did: behind a lost segment the kernel counts
+    /// none until it is sent again.
     private(set) var receivedAt: MonotonicTime?
+    private(set) var heardAt: MonotonicTime?
     /// How many samples in a row found new bytes.
     private(set) var run = 0
     private(set) var latest: SubflowSample?
+    /// Whether much came in between the latest two samples.
+    private(set) var isBulk = false
     /// What round trips took since the sample before last.
     private(set) var recentRTT: Duration?
     /// Since when data goes this way.
@@ -55,6 +59,9 @@ struct FlowWatch: Sendable {
             // What was written while another path carried did not wait here.
             waitingSince = max(acknowledged, sent, written ?? .zero, carriesSince)
         }
+        let heard = now.advanced(by: .zero - sample.sinceDataReceived)
+        isBulk = sample.bytesReceived &- (latest?.bytesReceived ?? sample.bytesReceived) > 32 * 1024
+        if progress.hasReceived || heardAt != nil { heardAt = heard }
         if progress.hasReceived {
             receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
             run += 1

@@ -4,6 +4,9 @@ package enum ModeAction: Sendable, Hashable {
     case perform(SubflowAction)
     /// To be told to the connection's user.
     case tell(SteeringEvent)
+    /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `knockAnswered` if
+    /// anything comes back. It is closed then, without a word.
+    case knock(String, interface: InterfaceIndex, remote: IPEndpoint)
 }
 
 /// Why an action was not performed.
@@ -23,19 +26,27 @@ package struct ModeConfiguration: Sendable, Hashable {
     /// The peer connected to us. Whoever connects makes the subflows: an accepting side can't reach a peer behind
     /// a translator, and two that both make them would fight. It only gives up what is proven dead.
     package var isAcceptor: Bool
+    /// Whether orders reach this connection alone. Otherwise they go for every connection of the network namespace:
+    /// no questions can be asked, and nothing is let go that another may need.
+    package var isAlone: Bool
     /// How long a connection may be without any path.
     package var disconnectedTimeout: Duration
+    /// Whether a path can be asked whether it lives.
+    var asks: Bool { !isAcceptor && isAlone }
+
     /// Whether the writer tells when it writes, and the reader when it reads. Otherwise an idle connection is
     /// looked at once a second.
     package var hasHints: Bool
 
     package init(
         mode: MultipathMode, policy: PathPolicy = PathPolicy(), isAcceptor: Bool = false,
+        isAlone: Bool = true,
         disconnectedTimeout: Duration = .seconds(60), hasHints: Bool = true
     ) {
         self.mode = mode
         self.policy = policy
         self.isAcceptor = isAcceptor
+        self.isAlone = isAlone
         self.disconnectedTimeout = disconnectedTimeout
         self.hasHints = hasHints
     }

@@ -4,7 +4,6 @@ extension ModeMachine {
     // MARK: What samples show
 
     mutating func take(_ samples: [SubflowSample], written: MonotonicTime?, at now: MonotonicTime) {
-        var seen: Set<Int> = []
         for sample in samples {
             guard let local = sample.local, let remote = sample.remote else { continue }
             // The kernel goes on listing the first subflow, closed: no new one is that.
@@ -13,11 +12,13 @@ extension ModeMachine {
                 adopt(sample, local, remote, at: now)
                 continue
             }
-            seen.insert(index)
             flows[index].port = local.port
+            let number = flows[index].number
             if !flows[index].isEstablished, sample.state.carriesData { established(index, at: now) }
-            guard flows[index].isEstablished else { continue }
-            observe(index, sample, written: written, at: now)
+            // It may have taken another one's place.
+            guard let place = flows.firstIndex(where: { $0.number == number }), flows[place].isEstablished
+            else { continue }
+            observe(place, sample, written: written, at: now)
         }
         // A flow whose end nobody told. The kernel goes on listing the first one, closed.
         let listed = Set(
@@ -49,11 +50,11 @@ extension ModeMachine {
         var flow = Flow(
             path: "\(remote.address)", interface: latestSnapshot?.interface(with: local.address)?.index ?? 0,
             address: SubflowAction.LocalAddress(local.address, id: id), remote: remote, port: local.port,
-            purpose: .data, isBackup: false, asked: now)
+            purpose: .data, isBackup: false, asked: now, number: nextNumber())
         flow.established = now
         _ = flow.watch.take(sample, written: nil, at: now)
         flows.append(flow)
-        if records[flow.path] == nil { records[flow.path] = PathMemory() }
+        if records[flow.path]?.isDead ?? true { records[flow.path] = PathMemory() }
         tell(.joined(flow.path))
     }
 
@@ -65,6 +66,11 @@ extension ModeMachine {
         guard progress.isAny else { return }
         lastActivity = now
         if progress.hasReceived {
+            if flows[index].silenceAsks > 0 {
+                flows[index].gaps = min(flows[index].gaps + 1, 4)
+            } else if flows[index].watch.run.isMultiple(of: 40) {
+                flows[index].gaps = max(flows[index].gaps - 1, 0)
+            }
             flows[index].silenceAsks = 0
             if flows[index].watch.run >= 2 { flows[index].isStream = true }
         }
@@ -120,8 +126,9 @@ extension ModeMachine {
     // MARK: Doubts
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
-        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
-            doubt(index, at: now)
+        // A doubt may make and end flows.
+        for number in flows.filter({ $0.purpose == .data && $0.isEstablished }).map(\.number) {
+            if let index = flows.firstIndex(where: { $0.number == number }) { doubt(index, at: now) }
         }
         for name in records.keys.sorted() {
             pursue(name, at: now)
@@ -144,11 +151,11 @@ extension ModeMachine {
             let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
-                if configuration.isAcceptor { judgeAccepted(index, at: now) }
+                if !configuration.asks { judgeUnasked(index, at: now) }
             } else {
                 wakeUps.append(due)
             }
-        } else if let due = flow.silenceDue, !configuration.isAcceptor {
+        } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
@@ -159,8 +166,8 @@ extension ModeMachine {
         }
     }
 
-    /// An accepting end has no questions to ask. Long silence is proof where another subflow lives.
-    private mutating func judgeAccepted(_ index: Int, at now: MonotonicTime) {
+    /// Where no questions can be asked long silence is proof, if another subflow lives.
+    private mutating func judgeUnasked(_ index: Int, at now: MonotonicTime) {
         let flow = flows[index]
         guard let since = flow.watch.waitingSince else { return }
         let limit = max(flow.watch.answerTime * 3, flow.watch.answerTime + .milliseconds(50))
@@ -185,7 +192,7 @@ extension ModeMachine {
             return
         case .suspect, .dead: break
         }
-        if !configuration.isAcceptor { ask(name, .trouble(trouble), at: now) }
+        ask(name, .trouble(trouble), at: now)
     }
 
     private mutating func clear(_ name: String, at now: MonotonicTime) {
@@ -205,7 +212,8 @@ extension ModeMachine {
     // MARK: Questions
 
     mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
-        guard isReady, var record = records[name], !record.isDead, dataFlow(name) != nil else { return }
+        guard configuration.asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
+        else { return }
         if let question = record.question {
             guard question.cause == .measurement, cause != .measurement else { return }
             // What was sent to measure counts as the first question.
@@ -225,7 +233,7 @@ extension ModeMachine {
             records[name]?.question = nil
             return
         }
-        let answerTime = expectedAnswer(name, data)
+        let answerTime = expectedAnswer(name, data, question, at: now)
         let spacing = max(answerTime / 4, .milliseconds(5))
         let wait = answerTime + answerTime / 4
         if question.count < question.needed {
@@ -256,15 +264,31 @@ extension ModeMachine {
     }
 
     /// How long a handshake over the path takes at most.
-    private func expectedAnswer(_ name: String, _ data: Int) -> Duration {
+    private func expectedAnswer(
+        _ name: String, _ data: Int, _ question: PathMemory.Question, at now: MonotonicTime
+    ) -> Duration {
         let latency = records[name]?.latency ?? .zero
+        // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
+        // the kernel measured is of little use: a receiver sends too seldom.)
+        let watch = flows[data].watch
+        if question.cause == .trouble(.noAnswer), let least = watch.latest?.minimumRTT,
+            let heard = watch.heardAt,
+            heard.duration(to: question.count == 0 ? now : question.latest) >= .milliseconds(20)
+        {
+            return least * 6 / 5 + .milliseconds(5)
+        }
         return max(
             flows[data].watch.latest == nil ? .milliseconds(100) : flows[data].watch.answerTime, latency)
     }
 
     /// A join over the path, which stands by so that no data takes it.
     private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
-        dismissAnswered(name)
+        // In a bulk transfer those before are still there, and there is not room for any number.
+        let answered = flows.filter { $0.path == name && $0.lingersUntil != nil }
+        if answered.count >= 2 {
+            destroy(answered[0])
+            flows.removeAll { $0.number == answered[0].number }
+        }
         create(
             on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
             flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
@@ -364,7 +388,8 @@ extension ModeMachine {
     mutating func die(_ name: String, _ trouble: PathTrouble, at now: MonotonicTime) {
         records[name]!.noteFailure(at: now)
         records[name]!.standing = .dead(trouble)
-        records[name]!.nextAttempt = now.advanced(by: Self.retry)
+        // Soon at first: what looked dead may have been very slow.
+        records[name]!.nextAttempt = now.advanced(by: Self.retry / 4)
         tell(.failed(name, trouble))
     }
 }

@@ -23,8 +23,7 @@ extension ModeMachine {
                 }
             }
         }
-        for name in records.keys.sorted() { dismissAnswered(name, before: now) }
-        wakeUps += flows.compactMap(\.lingersUntil)
+        dismissAnswered(at: now)
         settleWithdrawals(at: now)
         checkStranded(paths, at: now)
     }
@@ -53,7 +52,7 @@ extension ModeMachine {
             name: path.name, isFree: !path.isExpensive && !path.isConstrained, standing: standing,
             isJoined: flow?.isEstablished ?? false, latency: latency,
             isLatencyOld: isOld && isActive(at: now) && record.question == nil
-                && flow?.watch.waitingSince == nil)
+                && flow?.watch.waitingSince == nil && quietFrom(at: now).map { $0 <= now } ?? false)
     }
 
     // MARK: One path
@@ -98,9 +97,13 @@ extension ModeMachine {
             let id = book.id(
                 of: local, isUsed: { address in flows.contains { $0.address.address == address } })
         else { return }
-        if records[path.name]!.isDead { planRetry(path.name, at: now) }
+        if records[path.name]!.isDead {
+            guard isAwake(path, at: now) else { return }
+            records[path.name]!.isAwake = false
+        }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
-        for name in records.keys.sorted() { dismissAnswered(name) }
+        for flow in flows where flow.lingersUntil != nil { destroy(flow) }
+        flows.removeAll { $0.lingersUntil != nil }
         create(
             on: path.name, path.index,
             SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
@@ -114,25 +117,39 @@ extension ModeMachine {
         let expected = (records[flow.path]!.latency ?? .milliseconds(250)) * 3
         let due = flow.asked.advanced(by: max(Self.retry, expected))
         guard now >= due else { return wakeUps.append(due) }
+        if !records[flow.path]!.isDead {
+            die(flow.path, .noAnswer, at: now)
+            records[flow.path]!.nextAttempt = now
+        }
         guard flow.port != nil else { return schedule(sampleAt: now) }
+        // It costs nothing to leave it until another has a chance.
+        guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
         destroy(flow)
         flows.remove(at: data)
-        if !records[flow.path]!.isDead { die(flow.path, .noAnswer, at: now) }
-        planRetry(flow.path, at: now)
         records[flow.path]!.nextAttempt = now
         wakeUps.append(now)
     }
 
     /// A dead path whose subflow was kept, because there was no other: a new handshake may get through.
     private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
-        let next = records[path.name]!.nextAttempt
-        guard now >= next else { return wakeUps.append(next) }
-        dismissAnswered(path.name)
-        for flow in flows where flow.path == path.name && flow.purpose == .question { destroy(flow) }
-        flows.removeAll { $0.path == path.name && $0.purpose == .question && $0.port != nil }
-        let flow = flows[dataFlow(path.name) ?? data]
-        planRetry(path.name, at: now)
+        guard isAwake(path, at: now) else { return }
+        // Its subflow may be forgotten somewhere; one that answers takes its place.
+        let flow = flows[data]
+        records[path.name]!.isAwake = false
         create(on: path.name, flow.interface, flow.address, flow.remote, .question, isBackup: true, at: now)
+    }
+
+    /// Knocks at a dead path when it is time, and tells whether it has answered.
+    private mutating func isAwake(_ path: PathInterface, at now: MonotonicTime) -> Bool {
+        if records[path.name]!.isAwake { return true }
+        let next = records[path.name]!.nextAttempt
+        guard now >= next, let (_, remote) = endpoints(on: path) else {
+            wakeUps.append(next)
+            return false
+        }
+        planRetry(path.name, at: now)
+        actions.append(.knock(path.name, interface: path.index, remote: remote))
+        return false
     }
 
     /// While somebody waits a dead path is tried every second, otherwise ever less often.
@@ -152,7 +169,7 @@ extension ModeMachine {
         flows.append(
             Flow(
                 path: name, interface: interface, address: address, remote: remote, port: nil,
-                purpose: purpose, isBackup: isBackup, asked: now))
+                purpose: purpose, isBackup: isBackup, asked: now, number: nextNumber()))
         perform(.create(address, isBackup: isBackup, remote: remote))
         book.made(address)
         // To learn its port.
@@ -165,10 +182,21 @@ extension ModeMachine {
         book.destroyed(local.address)
     }
 
-    /// Ends the questions that were answered.
-    mutating func dismissAnswered(_ name: String, before time: MonotonicTime? = nil) {
-        for flow in flows where flow.path == name && flow.isDone(time) { destroy(flow) }
-        flows.removeAll { $0.path == name && $0.isDone(time) }
+    /// Ends the questions that were answered, as soon as that costs little.
+    private mutating func dismissAnswered(at now: MonotonicTime) {
+        guard let first = flows.compactMap(\.lingersUntil).min() else { return }
+        guard let quiet = quietFrom(at: now) else { return }
+        let due = max(first, quiet)
+        guard now >= due else { return wakeUps.append(due) }
+        for flow in flows where flow.isDone(now) { destroy(flow) }
+        flows.removeAll { $0.isDone(now) }
+    }
+
+    /// From when on no bulk transfer is under way; nil while one is.
+    private func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
+        guard outstanding <= 64 * 1024 else { return nil }
+        let streams = flows.compactMap { $0.watch.isBulk ? $0.watch.receivedAt : nil }
+        return streams.max().map { $0.advanced(by: .milliseconds(200)) } ?? now
     }
 
     private mutating func withdraw(_ address: SubflowAction.LocalAddress) {
@@ -191,7 +219,14 @@ extension ModeMachine {
     }
 
     private mutating func release(_ name: String, at now: MonotonicTime) {
-        guard dataFlow(name) != nil, hasOther(than: name) else { return }
+        guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
+        // Put aside it costs nothing but its place.
+        if !flows[data].isBackup, let local = flows[data].local, flows[data].isEstablished {
+            flows[data].isBackup = true
+            perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
+        }
+        guard let quiet = quietFrom(at: now) else { return }
+        guard now >= quiet else { return wakeUps.append(quiet) }
         leave(name, because: .unneeded, isCertain: false, at: now)
     }
 
@@ -301,9 +336,8 @@ extension ModeMachine {
 }
 
 extension Flow {
-    /// Whether it is a question that was answered and is kept no longer than a time; nil for any such question.
-    fileprivate func isDone(_ time: MonotonicTime?) -> Bool {
-        guard purpose == .question, let lingersUntil else { return false }
-        return time.map { lingersUntil <= $0 } ?? true
+    /// Whether it is a question that was answered and is kept no longer.
+    fileprivate func isDone(_ time: MonotonicTime) -> Bool {
+        purpose == .question && lingersUntil.map { $0 <= time } ?? false
     }
 }

@@ -23,6 +23,12 @@
 // direction waiting for a timer. RM_ADDR is sent once and ignored by a peer for which the subflow that brings it
 // is not fully established, so over a new one it waits for a round trip.
 //
+// The end of a subflow costs: the kernel, here and at the peer, sends again all that is unacknowledged on the
+// connection, whatever was on that subflow (__mptcp_retransmit_pending_data). In a bulk transfer those are
+// megabytes, and hundreds of milliseconds. So in the middle of one a subflow is ended only where the path is
+// dead: questions that were answered stay until it is quiet, and a dead path is not tried by subflows that would
+// have to be ended, but by knocking, a TCP handshake of its own.
+//
 // Nobody is left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
 // until another is complete. What the kernel's tables say is gone is given up at once.
 //
@@ -47,6 +53,9 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    /// Bytes that the peer has not acknowledged, as of the latest sample.
+    var outstanding: UInt64 = 0
+    var flowCount = 0
 
     /// The path that carries, as it was told last; with several, the most preferred of them.
     package internal(set) var carrier: String?
@@ -88,13 +97,17 @@ package struct ModeMachine: Sendable {
             remote: connection.remote.address)
         usesDefaultRoute = followed.usesDefaultRoute(in: snapshot)
         hasBegun = true
-        let name = snapshot.interface(connection.interface)?.name ?? "\(connection.local.address)"
+        let interface = snapshot.interface(connection.interface)
+        // At an accepting end a path is what leads to one of the peer's addresses.
+        let name =
+            configuration.isAcceptor
+            ? "\(connection.remote.address)" : interface?.name ?? "\(connection.local.address)"
         var flow = Flow(
             path: name, interface: connection.interface,
             address: SubflowAction.LocalAddress(
                 connection.local.address, id: 0, interface: connection.interface),
             remote: connection.remote, port: connection.local.port, purpose: .data, isBackup: false,
-            asked: now)
+            asked: now, number: nextNumber())
         flow.established = now
         flows = [flow]
         records[name] = PathMemory()
@@ -131,7 +144,12 @@ package struct ModeMachine: Sendable {
                 endpoint.address, port: endpoint.port == 0 ? connection.remote.port : endpoint.port)
             if !remotes.contains(remote) { remotes.append(remote) }
         case .subflowEstablished(_, let facts, let error):
-            guard error ?? 0 == 0, let index = flow(facts.local, facts.remote) else { break }
+            guard error ?? 0 == 0 else { break }
+            // One that the peer made is known by its sample.
+            guard let index = flow(facts.local, facts.remote) else {
+                nextSample = now
+                break
+            }
             established(index, at: now)
         case .subflowClosed(_, let facts, let end):
             if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
@@ -154,6 +172,7 @@ package struct ModeMachine: Sendable {
             return take()
         }
         if whole.acknowledged > 0 || whole.bytesReceived > 0 { isReady = true }
+        outstanding = whole.outstanding
         nextSample = nil
         take(sample.subflows, written: written, at: now)
         return settle(at: now)
@@ -194,6 +213,14 @@ package struct ModeMachine: Sendable {
         return settle(at: now)
     }
 
+    /// Something answered a knock at a path: it was accepted or refused, either way the path lives.
+    package mutating func knockAnswered(_ path: String, at now: MonotonicTime) -> [ModeAction] {
+        guard hasBegun, !isOver, records[path]?.isDead == true else { return [] }
+        records[path]!.isAwake = true
+        records[path]!.nextAttempt = now
+        return settle(at: now)
+    }
+
     package mutating func timeReached(_ now: MonotonicTime) -> [ModeAction] {
         guard hasBegun, !isOver else { return [] }
         return settle(at: now)
@@ -214,6 +241,11 @@ package struct ModeMachine: Sendable {
     mutating func take() -> [ModeAction] {
         defer { actions = [] }
         return actions
+    }
+
+    mutating func nextNumber() -> Int {
+        flowCount += 1
+        return flowCount
     }
 
     mutating func tell(_ event: SteeringEvent) { actions.append(.tell(event)) }
