@@ -34,6 +34,8 @@ final class SupervisedConnection: @unchecked Sendable {
     private var observers: [@Sendable (SteeringEvent) -> Void] = []
     private let knocks = Knocks()
     private var isClosed = false
+    /// Whether samples are taken now.
+    private var isActive = false
 
     init(
         _ descriptor: CInt, _ configuration: ModeConfiguration, isForeign: Bool, maySteerAll: Bool = false,
@@ -81,6 +83,7 @@ final class SupervisedConnection: @unchecked Sendable {
 
     func end() {
         isClosed = true
+        note(isActive: false)
         observers = []
         machine = nil
         knocks.endAll()
@@ -110,6 +113,11 @@ final class SupervisedConnection: @unchecked Sendable {
         settle()
     }
 
+    func take(_ verdict: PathVerdict) {
+        machine?.rumour(verdict, at: .now)
+        settle()
+    }
+
     func take(_ event: SubflowEvent) {
         perform(machine?.event(event, at: .now))
         settle()
@@ -124,6 +132,7 @@ final class SupervisedConnection: @unchecked Sendable {
 
     private func takeDueSample() {
         guard machine?.needsSample(at: .now) == true else { return }
+        machine?.pace = Supervisor.shared.assumeIsolated { $0.pace }
         // First: what is written after the sample is to be told again.
         let first = written.exchange(0, ordering: .relaxed)
         let sample: TransportSample? = descriptor.withLock { descriptor in
@@ -141,6 +150,11 @@ final class SupervisedConnection: @unchecked Sendable {
             switch action {
             case .tell(let event): tell(event)
             case .perform(let action): order(action)
+            case .share(let verdict):
+                // Not from inside the machine's own list of actions.
+                EventThread.shared.submit { [self] in
+                    Supervisor.shared.assumeIsolated { $0.share(verdict, of: self) }
+                }
             case .knock(let path, let interface, let remote):
                 knocks.start(to: remote, over: interface) { [weak self] in
                     self?.perform(self?.machine?.knockAnswered(path, at: .now))
@@ -172,14 +186,22 @@ final class SupervisedConnection: @unchecked Sendable {
         for observer in observers { observer(event) }
     }
 
+    private func note(isActive: Bool) {
+        guard isActive != self.isActive else { return }
+        self.isActive = isActive
+        Supervisor.shared.assumeIsolated { $0.active += isActive ? 1 : -1 }
+    }
+
     /// Takes the samples that are due at once, and sets the timer for the rest.
     private func settle() {
         for _ in 0..<4 where machine?.needsSample(at: .now) == true { takeDueSample() }
         guard let machine, !machine.isOver else {
+            note(isActive: false)
             if let timer { EventThread.shared.cancelTimer(timer.token) }
             timer = nil
             return
         }
+        note(isActive: machine.nextSample != nil)
         if machine.nextSample == nil {
             isAsleep.store(true, ordering: .relaxed)
             // Written while nobody was asleep: nobody was woken.

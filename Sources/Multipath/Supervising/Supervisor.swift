@@ -14,6 +14,8 @@ actor Supervisor {
     private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
     private var connections: [ConnectionToken: SupervisedConnection] = [:]
+    /// Connections that are sampled now.
+    var active = 0
     private var monitors: [ObjectIdentifier: Watched] = [:]
 
     /// A monitor that connections learn of paths from.
@@ -21,6 +23,15 @@ actor Supervisor {
         let monitor: PathMonitor
         let observation: UInt64
         var connections: Set<ConnectionToken> = []
+    }
+
+    /// The least time between two samples of one connection: a sample takes some tens of microseconds, and all
+    /// together are to take a few hundredths of a processor.
+    var pace: Duration { max(.milliseconds(2), .microseconds(500) * (active - 16)) }
+
+    /// Tells the other connections what one has found out.
+    func share(_ verdict: PathVerdict, of connection: SupervisedConnection) {
+        for other in connections.values where other !== connection { other.take(verdict) }
     }
 
     /// Begins an attempt with an MPTCP socket whose subflows can be steered as far as this process may.

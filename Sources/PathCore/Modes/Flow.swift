@@ -78,6 +78,7 @@ struct PathMemory: Sendable {
         var cause: Cause
         var needed: Int
         var count = 0
+        var first = MonotonicTime.zero
         var latest = MonotonicTime.zero
     }
 
@@ -108,9 +109,10 @@ struct PathMemory: Sendable {
         }
     }
 
-    /// How much longer than usual a suspicion takes: each false alarm doubles it, a quiet time forgets.
+    /// How much longer than usual a suspicion takes: from the third false alarm on each doubles it, a quiet time
+    /// forgets.
     func patience(at now: MonotonicTime) -> Int {
-        falseAlarmAt.duration(to: now) > .seconds(10) ? 1 : 1 << min(falseAlarms, 3)
+        falseAlarmAt.duration(to: now) > .seconds(10) ? 1 : 1 << min(max(falseAlarms - 2, 0), 3)
     }
 
     mutating func noteFalseAlarm(at now: MonotonicTime) {

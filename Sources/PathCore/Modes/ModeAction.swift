@@ -7,6 +7,18 @@ package enum ModeAction: Sendable, Hashable {
     /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `knockAnswered` if
     /// anything comes back. It is closed then, without a word.
     case knock(String, interface: InterfaceIndex, remote: IPEndpoint)
+    /// Say `rumour` to the other connections of the process.
+    case share(PathVerdict)
+}
+
+/// What one connection has found out about a path, for others that use it.
+package struct PathVerdict: Sendable, Hashable {
+    package var path: String
+    package var interface: InterfaceIndex
+    /// Whose handshakes went unanswered, and since when.
+    package var remote: IPAddress
+    package var trouble: PathTrouble
+    package var since: MonotonicTime
 }
 
 /// Why an action was not performed.

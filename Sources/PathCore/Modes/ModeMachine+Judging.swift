@@ -109,10 +109,12 @@ extension ModeMachine {
             if let silence = flow.silenceDue { due.append(silence) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
         }
-        if flows.contains(where: { $0.port == nil }) { due.append(now) }
+        if flows.contains(where: { $0.port == nil && $0.asked.duration(to: now) < .milliseconds(20) }) {
+            due.append(now)
+        }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
         if let first = due.min() {
-            schedule(sampleAt: max(first, now.advanced(by: .milliseconds(2))))
+            schedule(sampleAt: max(first, now.advanced(by: pace)))
         }
     }
 
@@ -240,6 +242,7 @@ extension ModeMachine {
             let due = question.count == 0 ? now : question.latest.advanced(by: spacing)
             guard now >= due else { return wakeUps.append(due) }
             send(name, data, at: now)
+            if question.count == 0 { records[name]!.question!.first = now }
             records[name]!.question!.count += 1
             records[name]!.question!.latest = now
             wakeUps.append(now.advanced(by: question.count + 1 < question.needed ? spacing : wait))
@@ -259,7 +262,13 @@ extension ModeMachine {
             records[name]!.question!.needed = max(records[name]!.loss.questions, 2)
             records[name]!.latency = max(records[name]!.latency ?? wait, wait)
             wakeUps.append(now)
-        case .trouble(let trouble): die(name, trouble, at: now)
+        case .trouble(let trouble):
+            actions.append(
+                .share(
+                    PathVerdict(
+                        path: name, interface: flows[data].interface, remote: flows[data].remote.address,
+                        trouble: trouble, since: question.first)))
+            die(name, trouble, at: now)
         }
     }
 
@@ -391,5 +400,24 @@ extension ModeMachine {
         // Soon at first: what looked dead may have been very slow.
         records[name]!.nextAttempt = now.advanced(by: Self.retry / 4)
         tell(.failed(name, trouble))
+    }
+
+    /// Judges a path by what another connection has found. Handshakes with the same peer went unanswered: that is
+    /// proof for this one too, unless it has heard from there since. Another peer's silence is a reason to ask.
+    mutating func judgeByRumour(at now: MonotonicTime) {
+        for verdict in rumours {
+            guard let data = dataFlow(verdict.path), flows[data].isEstablished,
+                flows[data].interface == verdict.interface, let latest = flows[data].watch.latest,
+                records[verdict.path]?.isDead == false
+            else { continue }
+            let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
+            guard now.advanced(by: .zero - silence) < verdict.since else { continue }
+            if flows[data].remote.address == verdict.remote {
+                die(verdict.path, verdict.trouble, at: now)
+            } else if flows[data].watch.waitingSince != nil {
+                ask(verdict.path, .trouble(verdict.trouble), at: now)
+            }
+        }
+        rumours = []
     }
 }

@@ -53,6 +53,7 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    var rumours: [PathVerdict] = []
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var flowCount = 0
@@ -63,6 +64,10 @@ package struct ModeMachine: Sendable {
     package internal(set) var isOver = false
     /// When the next sample is worth taking; nil while the connection is idle.
     package internal(set) var nextSample: MonotonicTime?
+
+    /// The least time between two samples. Whoever runs many machines makes it longer, so that all together cost
+    /// little; they tell each other what one finds.
+    package var pace = Duration.milliseconds(2)
 
     package init(_ configuration: ModeConfiguration, _ connection: SteeredConnection, at now: MonotonicTime) {
         self.configuration = configuration
@@ -175,6 +180,7 @@ package struct ModeMachine: Sendable {
         outstanding = whole.outstanding
         nextSample = nil
         take(sample.subflows, written: written, at: now)
+        judgeByRumour(at: now)
         return settle(at: now)
     }
 
@@ -183,7 +189,7 @@ package struct ModeMachine: Sendable {
         guard hasBegun, !isOver else { return }
         lastActivity = now
         let soon = flows.filter { $0.purpose == .data && $0.isEstablished }.map(\.watch.answerTime).min()
-        schedule(sampleAt: now.advanced(by: soon ?? .milliseconds(25)))
+        schedule(sampleAt: now.advanced(by: max(soon ?? .milliseconds(25), pace)))
         // Dead paths are tried more often while somebody waits.
         for name in records.keys {
             let latest = now.advanced(by: Self.retry)
@@ -211,6 +217,14 @@ package struct ModeMachine: Sendable {
             records[name]!.nextAttempt = now.advanced(by: min(pause * (1 << attempts), Self.retry))
         }
         return settle(at: now)
+    }
+
+    /// Another connection has found a path dead. It takes a sample to know what that means for this one.
+    package mutating func rumour(_ verdict: PathVerdict, at now: MonotonicTime) {
+        guard hasBegun, !isOver, let data = dataFlow(verdict.path), flows[data].interface == verdict.interface
+        else { return }
+        rumours.append(verdict)
+        nextSample = now
     }
 
     /// Something answered a knock at a path: it was accepted or refused, either way the path lives.

@@ -123,7 +123,10 @@ public struct RaceMachine: Sendable {
         var nextStart: MonotonicTime? {
             guard let opened, !waiting.isEmpty else { return nil }
             guard let latest, !isHurried else { return opened }
-            return latest.advanced(by: branch.boundedDelay)
+            // Plain TCP comes behind MPTCP, and only has a chance where that is dropped on the way: all the waiting
+            // up to there is for nothing then, and what remains of it can be shorter.
+            let isFallback = waiting.first?.transport == .tcp && branch.candidates.first?.transport == .mptcp
+            return latest.advanced(by: isFallback ? branch.boundedDelay * 4 / 5 : branch.boundedDelay)
         }
     }
 
