@@ -48,7 +48,7 @@ def judge(metric, ours, kernel):
     return all(verdicts) if verdicts else None
 
 
-HEAD = (f"{'row':22}{'figure':26}{'goal':>24}{'ours':>9}{'worst':>9}{'kernel':>9}{'worst':>9}{'ratio':>7}"
+HEAD = (f"{'row':27}{'figure':27}{'goal':>24}{'ours':>9}{'worst':>9}{'kernel':>9}{'worst':>9}{'ratio':>7}"
         f"{'n':>4}")
 
 
@@ -65,7 +65,7 @@ def line(row, metric, ours, kernel):
     else:
         cells += ["", ""]
     verdict = {True: "met", False: "MISSED", None: ""}[judge(metric, ours, kernel)]
-    return (f"{row.name:22}{metric.title:26}{metric.goal():>24}" + "".join(f"{cell:>9}" for cell in cells)
+    return (f"{row.name:27}{metric.title:27}{metric.goal():>24}" + "".join(f"{cell:>9}" for cell in cells)
             + f"{ratio:>7}{len(ours):>4}  {verdict}")
 
 
@@ -126,7 +126,7 @@ def main():
     rows = all_rows()
     if options.rows == "?":
         for row in rows:
-            print(f"{row.name:22}{row.title}")
+            print(f"{row.name:27}{row.title}")
         return
     chosen = [row for row in rows if any(fnmatch.fnmatchcase(row.name, pattern) for pattern in patterns)]
     if not chosen:

@@ -20,6 +20,8 @@ final class Conversation: Sendable {
 
     private let options: ProbeOptions
     private let socket: StreamSocket
+    /// The same socket: a descriptor can be waited for in one way at a time.
+    private let writingEnd: Descriptor
     private let meter: ConnectionMeter
     private let supervision: Supervision?
     private let begun: MonotonicTime
@@ -35,6 +37,7 @@ final class Conversation: Sendable {
         meter = connected.transferMeter
         supervision = try connected.supervise(hasHints: true)
         socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        writingEnd = try Descriptor(duplicating: socket.descriptor.number)
         let begun = MonotonicTime.now
         self.begun = begun
         supervision?.observe { [events] event in
@@ -110,7 +113,7 @@ final class Conversation: Sendable {
                 rest = rest.dropFirst(count)
                 supervision?.dataWasSent()
             case .wouldBlock:
-                guard await EventThread.shared.ready(socket.descriptor.number, for: .writable) != nil else {
+                guard await EventThread.shared.ready(writingEnd.number, for: .writable) != nil else {
                     return false
                 }
             case .broken:

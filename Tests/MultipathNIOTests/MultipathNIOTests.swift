@@ -94,6 +94,7 @@ struct MultipathNIOTests {
             case .fellBack(let reason): "fell back \(reason)"
             case .viability(let isViable, let trouble): "viable \(isViable) \(trouble?.rawValue ?? "")"
             case .betterPath(let name): "better path \(name ?? "none")"
+            case .steering(let event): "\(event)"
             case .closed(let report): "closed \(report.paths.map(\.interface))"
             }
         }

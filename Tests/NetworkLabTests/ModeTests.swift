@@ -26,7 +26,8 @@ extension Labs {
 
         @Test(arguments: ["blackhole", "down"])
         func anUploadArrivesWhole(fault: String) throws {
-            let seen = try ModeProbe.run("handover upload --ms 2500 --at 1000 wlan0 \(fault)")
+            let seen = try ModeProbe.run(
+                "handover upload --ms 2500 --at 1000 wlan0 \(fault)", rate: "10mbit")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
         }
