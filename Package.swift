@@ -109,6 +109,11 @@ let package = Package(
             ],
             path: "Examples/resume-download", swiftSettings: strict),
 
+        // Not a product either: the same without SwiftNIO, which `make demo` shows.
+        .executableTarget(
+            name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
+            path: "Examples/side-by-side", swiftSettings: strict),
+
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
@@ -120,6 +125,10 @@ let package = Package(
         // What tests need another process for: one that lacks a right, or that is killed.
         .executableTarget(
             name: "subflow-probe", dependencies: ["LinuxNet", "PathCore"], path: "Tests/SubflowProbe",
+            swiftSettings: strict),
+        // A client in a lab, whose paths it lets go bad.
+        .executableTarget(
+            name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "NetworkLab"], path: "Tests/ModeProbe",
             swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
@@ -159,6 +168,7 @@ let package = Package(
             name: "NetworkLabTests",
             dependencies: [
                 "NetworkLab", "LinuxNet", "PathCore", "mplab", "mpconnect", "mppaths", "resume-download",
+                "modeprobe",
             ],
             swiftSettings: strict),
     ],

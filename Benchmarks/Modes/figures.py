@@ -1,0 +1,38 @@
+"""Figures of one run's samples."""
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
+
+
+def fault(result, number=-1):
+    return result["faults"][number] if result["faults"] else 0.0
+
+
+def latencies(result, start, end):
+    """Milliseconds of the requests sent in a window; what had no answer counts until the end."""
+    return [1e3 * (took if took >= 0 else result["end"] - sent)
+            for sent, took in result["requests"] if start <= sent <= end]
+
+
+def stall(result, number=-1, window=1.0):
+    """The longest the program waited because of a fault, in milliseconds."""
+    moment = fault(result, number)
+    if result.get("requests") is not None:
+        return max(latencies(result, moment - 0.05, result["end"]), default=None)
+    return 1e3 * max((length for start, length in result["gaps"]
+                      if moment - 0.1 <= start <= moment + window and start + length > moment), default=0)
+
+
+def goodput(result, start, end):
+    """Mbit/s of payload in a window."""
+    first, last = int(start / result["bucket"]), int(end / result["bucket"])
+    return 8e-6 * sum(result["buckets"][first:last]) / (end - start)
+
+
+def on_wire(result, name, start=0, end=-1):
+    """Bytes of an interface, both ways, between two of the run's looks at its counters."""
+    def total(look):
+        return look[name]["received"] + look[name]["sent"]
+    return total(result["interfaces"][end]) - total(result["interfaces"][start])

@@ -1,0 +1,77 @@
+import NIOCore
+
+/// What one run is to do, from the command line.
+struct Options {
+    enum Contender: String {
+        case handover, interactive, aggregate
+        /// SwiftNIO alone: the kernel's path manager does what the namespace says.
+        case kernel
+        /// SwiftNIO alone, by plain TCP.
+        case tcp
+    }
+
+    enum Load: String {
+        /// A request and its answer, again and again.
+        case rr
+        /// Bytes without end from the server, or to it.
+        case down, up
+        /// Many connections that say nothing, or a little.
+        case crowd
+    }
+
+    /// Something that happens to the lab while the load runs.
+    struct Fault {
+        var at: Double
+        var link: String
+        var action: String
+    }
+
+    var contender = Contender.handover
+    var load = Load.rr
+    var host = "server"
+    var seconds = 3.0
+    var interval = 0.02
+    var count = 1000
+    var faults: [Fault] = []
+    var required: String?
+    var prohibited: Set<String> = []
+
+    static let usage = """
+        usage: mpbench-modes handover|interactive|aggregate|kernel|tcp rr|down|up|crowd [--host HOST] [--seconds S]
+            [--interval S] [--count N] [--require NAME] [--prohibit NAME] [--at SECONDS LINK ACTION]…
+
+        """
+
+    init?(_ arguments: ArraySlice<String>) {
+        var words = arguments
+        guard let contender = words.popFirst().flatMap(Contender.init(rawValue:)),
+            let load = words.popFirst().flatMap(Load.init(rawValue:))
+        else { return nil }
+        (self.contender, self.load) = (contender, load)
+        while let name = words.popFirst() {
+            guard let value = words.popFirst() else { return nil }
+            switch name {
+            case "--host": host = value
+            case "--seconds": seconds = Double(value) ?? seconds
+            case "--interval": interval = Double(value) ?? interval
+            case "--count": count = Int(value) ?? count
+            case "--require": required = value
+            case "--prohibit": prohibited.insert(value)
+            case "--at":
+                guard let time = Double(value), let link = words.popFirst(), let action = words.popFirst()
+                else { return nil }
+                faults.append(Fault(at: time, link: link, action: action))
+            default: return nil
+            }
+        }
+    }
+
+    /// The lab's services.
+    var port: Int {
+        switch load {
+        case .rr, .crowd: 7
+        case .up: 9
+        case .down: 19
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import MultipathNIO
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import NetworkLab
+
+/// One connection under load, while things happen to its paths.
+struct Run {
+    let options: Options
+
+    struct Result: Encodable {
+        var transport = "mptcp"
+        var control = ""
+        var connectSeconds = 0.0
+        /// When each fault had happened.
+        var faults: [Double] = []
+        /// Send time and latency of each request.
+        var requests: [[Double]]?
+        /// Bytes in each `bucket` seconds, and the pauses longer than a few milliseconds.
+        var buckets: [UInt64]?
+        var bucket = Flow.bucket
+        var gaps: [[Double]]?
+        var end = 0.0
+        var events: [Event] = []
+        var paths: [PathBytes] = []
+        var moves = 0
+        /// Before the connection, when the load began, and at the end.
+        var interfaces: [[String: InterfaceCounters]] = []
+    }
+
+    struct Event: Encodable {
+        var time: Double
+        var text: String
+    }
+
+    struct PathBytes: Encodable {
+        var name: String
+        var sent: UInt64
+        var received: UInt64
+    }
+
+    func run() async throws -> Result {
+        var result = Result()
+        result.interfaces = [Kernel.interfaces()]
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let (requests, download, upload) = (Requests(), Download(), Upload())
+        let load = options.load
+        let start = ContinuousClock.now
+        let connection = try await Connection.open(options, on: group) { channel in
+            let handler: any ChannelHandler & Sendable =
+                switch load {
+                case .rr, .crowd: requests
+                case .down: download
+                case .up: upload
+                }
+            return channel.pipeline.addHandler(handler)
+        }
+        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+        result.connectSeconds = Double(seconds) + Double(attoseconds) / 1e18
+        result.interfaces.append(Kernel.interfaces())
+
+        let clock = Clock()
+        let poll: RepeatedTask?
+        let flow = NIOLockedValueBox(Flow())
+        let pollGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let log = EventLog(connection.multipath, clock)
+        switch options.load {
+        case .rr, .crowd:
+            poll = nil
+            requests.start(connection.channel, clock, every: options.interval, until: options.seconds)
+        case .down:
+            poll = nil
+            download.start(connection.channel, clock)
+        case .up:
+            upload.start(connection.channel)
+            poll = Self.watch(try await connection.descriptor, clock, flow, on: pollGroup.next())
+        }
+        for fault in options.faults.sorted(by: { $0.at < $1.at }) {
+            try await Task.sleep(for: .seconds(max(fault.at - clock.now, 0)))
+            try LabControl.set(fault.link, fault.action)
+            result.faults.append(clock.now)
+        }
+        try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
+        result.end = clock.now
+        switch options.load {
+        case .rr, .crowd: result.requests = requests.results
+        case .down: note(download.finish(at: result.end), in: &result)
+        case .up:
+            upload.stop()
+            let promise = pollGroup.next().makePromise(of: Void.self)
+            poll?.cancel(promise: promise)
+            try await promise.futureResult.get()
+            note(
+                flow.withLockedValue { flow in
+                    flow.finish(at: clock.now)
+                    return flow
+                }, in: &result)
+        }
+        result.interfaces.append(Kernel.interfaces())
+        if let multipath = connection.multipath {
+            let report = multipath.transferReport()
+            result.transport = report.transport.isMPTCP ? "mptcp" : "tcp"
+            result.control = "\(report.control)"
+            result.moves = report.moveCount
+            result.paths = report.paths.map {
+                PathBytes(name: $0.interface, sent: $0.bytesSent, received: $0.bytesReceived)
+            }
+        }
+        result.events = log.events
+        return result
+    }
+
+    private func note(_ flow: Flow, in result: inout Result) {
+        (result.buckets, result.gaps) = (flow.buckets, flow.gaps)
+    }
+
+    /// An upload has arrived when it is acknowledged.
+    private static func watch(
+        _ descriptor: CInt, _ clock: Clock, _ flow: NIOLockedValueBox<Flow>, on loop: any EventLoop
+    ) -> RepeatedTask {
+        let last = NIOLockedValueBox<UInt64>(Kernel.acknowledged(descriptor) ?? 0)
+        return loop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
+            guard let count = Kernel.acknowledged(descriptor) else { return }
+            let new = last.withLockedValue { last in
+                defer { last = count }
+                return count &- last
+            }
+            if new > 0 { flow.withLockedValue { $0.note(new, at: clock.now) } }
+        }
+    }
+}
+
+/// What the connection told, with times.
+final class EventLog: Sendable {
+    private let entries = NIOLockedValueBox<[Run.Event]>([])
+
+    init(_ connection: MultipathConnection?, _ clock: Clock) {
+        guard let connection else { return }
+        // It ends with the process.
+        Task { [entries] in
+            for await event in connection.events {
+                if case .established = event { continue }
+                var text = "\(event)"
+                if case .steering(let steering) = event { text = "\(steering)" }
+                entries.withLockedValue { $0.append(Run.Event(time: clock.now, text: text)) }
+            }
+        }
+    }
+
+    var events: [Run.Event] { entries.withLockedValue { $0 } }
+}

@@ -1,0 +1,37 @@
+import LinuxNet
+import PathCore
+
+/// Where the picture is drawn: again and again in the same place of a terminal, once at the end elsewhere.
+final class Terminal: Sendable {
+    private let picture: Picture
+    private let isLive = StandardStream.output.isTerminal && ProcessEnvironment.value("TERM") != "dumb"
+    private let drawnLines = Locked(0)
+
+    init(_ picture: Picture) { self.picture = picture }
+
+    /// <https://no-color.org>
+    static var hasColours: Bool {
+        StandardStream.output.isTerminal && ProcessEnvironment.value("TERM") != "dumb"
+            && (ProcessEnvironment.value("NO_COLOR") ?? "").isEmpty
+    }
+
+    /// - Parameter now: nil for the end.
+    func draw(_ playbacks: [Playback], at now: Duration?) {
+        guard isLive || now == nil else { return }
+        let lines = picture.lines(playbacks, at: now) + [picture.legend]
+        let above = drawnLines.withLock { drawn in
+            defer { drawn = lines.count }
+            return drawn
+        }
+        var text = above > 0 ? "\u{1B}[\(above)A" : ""
+        // Each line is cleared behind what is drawn (ECMA-48 EL).
+        for line in lines { text += line + (isLive ? "\u{1B}[K\n" : "\n") }
+        Self.write(text, to: .output)
+    }
+
+    static func write(_ text: String, to stream: StandardStream) {
+        var text = text
+        // Nobody is left to tell where the stream itself is gone.
+        text.withUTF8 { try? stream.write(UnsafeRawBufferPointer($0)) }
+    }
+}

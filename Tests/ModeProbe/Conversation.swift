@@ -1,0 +1,189 @@
+import Glibc
+import LinuxNet
+import Multipath
+import NetworkLab
+
+/// One connection under load, every byte of which is checked.
+final class Conversation: Sendable {
+    private struct State {
+        var sentAt: [MonotonicTime] = []
+        var sent = 0
+        var received = 0
+        var isAltered = false
+        /// Of each message that came back.
+        var latencies: [Duration] = []
+        var lastArrival: MonotonicTime?
+        var pause = Duration.zero
+        var answer = ""
+        var hasEnded = false
+    }
+
+    private let options: ProbeOptions
+    private let socket: StreamSocket
+    /// The same socket: a descriptor can be waited for in one way at a time.
+    private let writingEnd: Descriptor
+    private let meter: ConnectionMeter
+    private let supervision: Supervision?
+    private let begun: MonotonicTime
+    private let state = Locked(State())
+    private let events = Locked<[String]>([])
+
+    init(_ options: ProbeOptions) async throws {
+        self.options = options
+        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
+            $0.mode = options.mode
+            $0.prohibitedInterfaces = options.prohibited
+        }
+        meter = connected.transferMeter
+        supervision = try connected.supervise(hasHints: true)
+        socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        writingEnd = try Descriptor(duplicating: socket.descriptor.number)
+        let begun = MonotonicTime.now
+        self.begun = begun
+        supervision?.observe { [events] event in
+            let time = begun.duration(to: .now).wholeNanoseconds / 1_000_000
+            events.withLock { $0.append("event \(time) \(event)") }
+        }
+    }
+
+    deinit { supervision?.stop() }
+
+    /// Sends for as long as the options say, then waits for what is still to come back.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.receive() }
+            switch options.load {
+            case .echo: await sendMessages()
+            case .upload: await sendStream()
+            case .download:
+                _ = await write(Array("\n".utf8)[...])
+                try? await Task.sleep(for: options.duration)
+            }
+            // Whoever is stuck for longer than this is stuck for good.
+            let patience = begun.advanced(by: options.duration + .seconds(8))
+            while options.load != .download, MonotonicTime.now < patience, !isComplete {
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+            group.cancelAll()
+        }
+    }
+
+    private var isComplete: Bool {
+        state.withLock { $0.hasEnded || (options.load == .echo && $0.received == $0.sent) }
+    }
+
+    private func sendMessages() async {
+        var number = 0
+        while begun.duration(to: .now) < options.duration {
+            let message = source(options.size, from: number * options.size)
+            state.withLock {
+                $0.sentAt.append(.now)
+                $0.sent += message.count
+            }
+            guard await write(message[...]) else { return }
+            number += 1
+            let due = begun.advanced(by: options.interval * number)
+            try? await Task.sleep(for: max(MonotonicTime.now.duration(to: due), .zero))
+        }
+    }
+
+    private func sendStream() async {
+        while begun.duration(to: .now) < options.duration {
+            let chunk = source(32 * 1024, from: state.withLock { $0.sent })
+            guard await write(chunk[...]) else { return }
+            state.withLock { $0.sent += chunk.count }
+        }
+        _ = shutdown(socket.descriptor.number, CInt(SHUT_WR))
+    }
+
+    private func source(_ count: Int, from offset: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        bytes.withUnsafeMutableBytes {
+            SourceData.fill($0, from: UInt64(offset), seed: SourceData.defaultSeed)
+        }
+        return bytes
+    }
+
+    /// - Returns: false where the connection is gone.
+    private func write(_ bytes: ArraySlice<UInt8>) async -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            switch rest.withUnsafeBytes({ socket.write($0) }) {
+            case .moved(let count):
+                rest = rest.dropFirst(count)
+                supervision?.dataWasSent()
+            case .wouldBlock:
+                guard await EventThread.shared.ready(writingEnd.number, for: .writable) != nil else {
+                    return false
+                }
+            case .broken:
+                state.withLock { $0.hasEnded = true }
+                return false
+            }
+        }
+        return true
+    }
+
+    private func receive() async {
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while await EventThread.shared.ready(socket.descriptor.number, for: .readable) != nil {
+            reading: while true {
+                switch buffer.withUnsafeMutableBytes({ socket.read(into: $0) }) {
+                case .wouldBlock: break reading
+                case .moved(let count) where count > 0:
+                    supervision?.dataWasReceived()
+                    take(buffer[..<count])
+                case .moved, .broken:
+                    state.withLock { $0.hasEnded = true }
+                    return
+                }
+            }
+        }
+    }
+
+    private func take(_ bytes: ArraySlice<UInt8>) {
+        let now = MonotonicTime.now
+        state.withLock { state in
+            if options.load == .upload {
+                state.answer += String(decoding: bytes, as: UTF8.self)
+                return
+            }
+            if !bytes.elementsEqual(source(bytes.count, from: state.received)) { state.isAltered = true }
+            state.received += bytes.count
+            if let last = state.lastArrival { state.pause = max(state.pause, last.duration(to: now)) }
+            state.lastArrival = now
+            while options.load == .echo, (state.latencies.count + 1) * options.size <= state.received {
+                state.latencies.append(state.sentAt[state.latencies.count].duration(to: now))
+            }
+        }
+    }
+
+    /// What there is to tell, a fact a line.
+    func report() -> [String] {
+        let report = meter.report()
+        let state = state.withLock { $0 }
+        func milliseconds(_ duration: Duration) -> Int64 { duration.wholeNanoseconds / 1_000_000 }
+        var lines = ["connection"] + events.withLock { $0 }
+        lines += report.paths.map { "path \($0.interface) \($0.bytesSent) \($0.bytesReceived)" }
+        lines.append("transport \(report.transport.isMPTCP ? "mptcp" : "tcp")")
+        lines.append("control \(report.control.name)")
+        lines.append("bytes \(state.received)")
+        switch options.load {
+        case .echo:
+            let count = Int(Duration.seconds(1) / options.interval)
+            let latest = state.latencies.suffix(count).sorted()
+            lines.append("intact \(!state.isAltered && state.received == state.sent)")
+            lines.append("stall \(milliseconds(state.latencies.max() ?? .seconds(3600)))")
+            lines.append("latest \(milliseconds(latest.isEmpty ? .seconds(3600) : latest[latest.count / 2]))")
+        case .download:
+            // A stream that stopped for good has its longest pause at its end.
+            let end = (state.lastArrival ?? begun).duration(to: begun.advanced(by: options.duration))
+            lines.append("intact \(!state.isAltered && state.received > 0)")
+            lines.append("stall \(milliseconds(max(state.pause, end)))")
+        case .upload:
+            let expected = "\(state.sent) \(SourceData.digest(count: state.sent))\n"
+            lines.append("intact \(state.answer == expected)")
+        }
+        return lines
+    }
+}

@@ -1,0 +1,62 @@
+// A client in a lab whose connection is steered by a mode while its paths go bad. It makes the faults itself, so
+// that they come when the load runs, checks every byte, and prints what it saw, a fact a line.
+
+import LinuxNet
+import Multipath
+import NetworkLab
+
+@main
+enum ModeProbe {
+    static func main() async throws {
+        guard let options = ProbeOptions(CommandLine.arguments.dropFirst()) else {
+            var text = ProbeOptions.usage
+            text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
+            ProcessEnvironment.exit(2)
+        }
+        let counter = try options.counted.map { try PacketCounter($0) }
+        var conversations: [Conversation] = []
+        for _ in 0..<options.connections { conversations.append(try await Conversation(options)) }
+        await withTaskGroup(of: Void.self) { group in
+            for conversation in conversations { group.addTask { await conversation.run() } }
+            group.addTask {
+                let begun = MonotonicTime.now
+                for fault in options.faults {
+                    try? await Task.sleep(
+                        for: max(MonotonicTime.now.duration(to: begun.advanced(by: fault.at)), .zero))
+                    do {
+                        try LabControl.set(fault.link, fault.action)
+                    } catch {
+                        print("error \(error)")
+                    }
+                }
+            }
+        }
+        for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
+        if let counter { print("packets \(counter.count)") }
+        ProcessEnvironment.exit(0)
+    }
+}
+
+/// Counts the TCP packets that come in over an interface: whoever sends one there gets an answer.
+final class PacketCounter: Sendable {
+    private let port: PacketSocket
+    private let counted = Locked(0)
+
+    init(_ interface: String) throws {
+        port = try PacketSocket(interface)
+    }
+
+    /// So many up to now.
+    var count: Int {
+        port.receive(limit: .max) { frame, _ in
+            let isTCP =
+                switch (frame[12], frame[13]) {
+                case (0x08, 0x00): frame[14 + 9] == 6
+                case (0x86, 0xDD): frame[14 + 6] == 6
+                default: false
+                }
+            if isTCP { counted.withLock { $0 += 1 } }
+        }
+        return counted.withLock { $0 }
+    }
+}

@@ -1,0 +1,69 @@
+import LinuxNet
+import Multipath
+
+/// What the probe is to do.
+struct ProbeOptions: Sendable {
+    enum Load: String {
+        /// Messages that come back.
+        case echo
+        case download
+        case upload
+    }
+
+    struct Fault: Sendable {
+        var at: Duration
+        var link: String
+        var action: String
+    }
+
+    var mode: MultipathMode
+    var load: Load
+    var host = "server"
+    var duration = Duration.seconds(3)
+    var size = 200
+    var interval = Duration.milliseconds(20)
+    var connections = 1
+    var prohibited: Set<String> = []
+    /// The interface whose TCP packets are counted.
+    var counted: String?
+    var faults: [Fault] = []
+
+    static let usage = """
+        usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
+            [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
+
+        """
+
+    init?(_ arguments: ArraySlice<String>) {
+        var words = arguments
+        func milliseconds(_ text: String) -> Duration { .milliseconds(Int(text) ?? 0) }
+        guard let mode = words.popFirst().flatMap(MultipathMode.init(rawValue:)),
+            let load = words.popFirst().flatMap(Load.init(rawValue:))
+        else { return nil }
+        (self.mode, self.load) = (mode, load)
+        while let name = words.popFirst() {
+            guard let value = words.popFirst() else { return nil }
+            switch name {
+            case "--host": host = value
+            case "--ms": duration = milliseconds(value)
+            case "--size": size = Int(value) ?? size
+            case "--every": interval = milliseconds(value)
+            case "--connections": connections = Int(value) ?? 1
+            case "--prohibit": prohibited.insert(value)
+            case "--count": counted = value
+            case "--at":
+                guard let link = words.popFirst(), let action = words.popFirst() else { return nil }
+                faults.append(Fault(at: milliseconds(value), link: link, action: action))
+            default: return nil
+            }
+        }
+    }
+
+    var port: UInt16 {
+        switch load {
+        case .echo: 7
+        case .download: 19
+        case .upload: 9
+        }
+    }
+}
