@@ -101,14 +101,14 @@ extension ModeMachine {
 
     /// When to look again, after a sample.
     private mutating func planSample(at now: MonotonicTime) {
-        var due: [MonotonicTime] = []
+        var (due, silence): ([MonotonicTime], [MonotonicTime]) = ([], [])
         for flow in flows where flow.isEstablished && flow.purpose == .data {
             let record = records[flow.path]!
             if flow.watch.waitingSince != nil {
                 due.append(
                     record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
             }
-            if let silence = flow.silenceDue { due.append(silence) }
+            if let due = flow.silenceDue { silence.append(due) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
         }
         for flow in flows where flow.purpose == .question && !flow.isBackup {
@@ -119,8 +119,9 @@ extension ModeMachine {
             due.append(now)
         }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
-        if let first = due.min() {
+        if let first = (due + silence).min() {
             schedule(sampleAt: max(first, now.advanced(by: pace)))
+            awaitsSilence = due.isEmpty
         }
     }
 

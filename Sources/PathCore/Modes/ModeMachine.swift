@@ -33,7 +33,7 @@
 // until another is complete. What the kernel's tables say is gone is given up at once.
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
-// written or read while `nextSample` was nil; at `nextDeadline` a `sample` where `needsSample` says so, then
+// written or read while it `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so, then
 // `timeReached`. After each, perform what it returned.
 
 package struct ModeMachine: Sendable {
@@ -64,6 +64,10 @@ package struct ModeMachine: Sendable {
     package internal(set) var isOver = false
     /// When the next sample is worth taking; nil while the connection is idle.
     package internal(set) var nextSample: MonotonicTime?
+    /// Whether it is to ask about silence only, which may be long from now.
+    var awaitsSilence = false
+    /// Whether `dataMoves` is to be said when data moves.
+    package var awaitsData: Bool { nextSample == nil || awaitsSilence }
 
     /// The least time between two samples. Whoever runs many machines makes it longer, so that all together cost
     /// little; they tell each other what one finds.
@@ -160,7 +164,7 @@ package struct ModeMachine: Sendable {
             established(index, at: now)
         case .subflowClosed(_, let facts, let end):
             if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
-        case .lost: nextSample = now
+        case .lost: schedule(sampleAt: now)
         case .created, .removed, .subflowPriority, .listenerCreated, .listenerClosed: break
         }
         return settle(at: now)
@@ -267,7 +271,10 @@ package struct ModeMachine: Sendable {
     mutating func tell(_ event: SteeringEvent) { actions.append(.tell(event)) }
     mutating func perform(_ action: SubflowAction) { actions.append(.perform(action)) }
 
-    mutating func schedule(sampleAt time: MonotonicTime) { nextSample = min(nextSample ?? time, time) }
+    mutating func schedule(sampleAt time: MonotonicTime) {
+        nextSample = min(nextSample ?? time, time)
+        awaitsSilence = false
+    }
 
     /// Between attempts to reach a dead path while somebody waits, and the pause that a failed one begins with.
     static let retry = Duration.seconds(1)
