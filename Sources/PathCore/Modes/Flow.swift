@@ -43,6 +43,12 @@ struct Flow: Sendable {
         return established.advanced(by: asked.duration(to: established) + .milliseconds(2))
     }
 
+    /// A stream that came over another one is to go on here.
+    mutating func expectStream(at now: MonotonicTime) {
+        isStream = true
+        watch.expect(at: now)
+    }
+
     /// When its silence is to be asked about: the first time soon, then ever less often, and in the end not at
     /// all. A peer with nothing to say costs four questions.
     var silenceDue: MonotonicTime? {

@@ -75,6 +75,11 @@ struct FlowWatch: Sendable {
         return progress
     }
 
+    /// From now on bytes are to come in.
+    mutating func expect(at now: MonotonicTime) {
+        (receivedAt, heardAt) = (now, now)
+    }
+
     /// Starts the wait again, after a false alarm.
     mutating func excuse(at now: MonotonicTime) {
         if waitingSince != nil { waitingSince = now }

@@ -77,7 +77,7 @@ extension ModeMachine {
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
             if let data = dataFlow(name), flows[data].watch.progressAt ?? .zero < flows[index].asked {
-                replace(data, by: index)
+                replace(data, by: index, at: now)
             }
             return
         }
@@ -340,6 +340,7 @@ extension ModeMachine {
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
         records[name]!.loss.forgetCounters()
+        awaitStream(at: now)
         tell(.joined(name))
         switch records[name]!.standing {
         case .dead:
@@ -368,7 +369,7 @@ extension ModeMachine {
         case .dead:
             // Its old subflow was kept for want of another one, and may be forgotten.
             revive(name, at: now)
-            return replace(data, by: index)
+            return replace(data, by: index, at: now)
         case .good, .onTrial: break
         }
         guard flows[data].watch.waitingSince != nil else {
@@ -376,7 +377,7 @@ extension ModeMachine {
             return
         }
         if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
-            return replace(data, by: index)
+            return replace(data, by: index, at: now)
         }
         flows[data].stuckSince = flows[data].stuckSince ?? now
         flows[data].watch.excuse(at: now)
@@ -393,10 +394,11 @@ extension ModeMachine {
     }
 
     /// The path answers, but its subflow gets nothing through: another takes its place.
-    private mutating func replace(_ data: Int, by fresh: Int) {
+    private mutating func replace(_ data: Int, by fresh: Int, at now: MonotonicTime) {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
+        if old.isStream { flows[fresh].expectStream(at: now) }
         if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false

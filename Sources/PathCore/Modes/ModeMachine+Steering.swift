@@ -261,10 +261,22 @@ extension ModeMachine {
         flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
         // What was on its way there goes another one from now on.
         for index in flows.indices { flows[index].watch.carriesSince = now }
+        if leaving.contains(where: { $0.isStream && $0.purpose == .data }) { expectsStream = true }
+        awaitStream(at: now)
         records[name]?.question = nil
         if leaving.contains(where: { $0.purpose == .data && $0.isEstablished }) {
             tell(.left(name, because: reason))
         }
+    }
+
+    /// The peer's side of another path may be no better: what came over the one that was left has to go on.
+    mutating func awaitStream(at now: MonotonicTime) {
+        guard expectsStream else { return }
+        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
+            flows[index].expectStream(at: now)
+            expectsStream = false
+        }
+        if !expectsStream { schedule(sampleAt: now.advanced(by: .milliseconds(25))) }
     }
 
     /// What could not be told the peer when it was due.

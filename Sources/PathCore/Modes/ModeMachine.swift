@@ -53,6 +53,8 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    /// A stream came over a path that was left, and is to go on over the next.
+    var expectsStream = false
     var rumours: [PathVerdict] = []
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
@@ -158,7 +160,7 @@ package struct ModeMachine: Sendable {
             guard error ?? 0 == 0 else { break }
             // One that the peer made is known by its sample.
             guard let index = flow(facts.local, facts.remote) else {
-                nextSample = now
+                schedule(sampleAt: now)
                 break
             }
             established(index, at: now)
@@ -230,7 +232,7 @@ package struct ModeMachine: Sendable {
         guard hasBegun, !isOver, let data = dataFlow(verdict.path), flows[data].interface == verdict.interface
         else { return }
         rumours.append(verdict)
-        nextSample = now
+        schedule(sampleAt: now)
     }
 
     /// Something answered a knock at a path: it was accepted or refused, either way the path lives.
