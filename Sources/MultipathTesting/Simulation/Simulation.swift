@@ -175,6 +175,11 @@ package final class Simulation {
     /// How many chunks an end has read.
     package func chunksRead(by end: SimulatedEnd) -> Int { endpoints[end.rawValue].expected }
 
+    /// Whether the client has an open subflow that was forgotten on the way.
+    package var hasForgotten: Bool {
+        subflows.contains { $0.client.state == .established && $0.memory != paths[$0.path].memory }
+    }
+
     /// One end's open subflows as text, with what is on its way on each.
     package func summary(of end: SimulatedEnd) -> String {
         let endpoint = endpoints[end.rawValue]

@@ -154,7 +154,7 @@ struct WorldRules {
         guard world.isReady else { return }
         var best: (since: Int64, roundTrip: Int64)?
         // Of a path that has become slow only its own round trips can tell.
-        let slowest = world.paths.reduce(0) { max($0, $1.roundTrip) }
+        let slowest = world.paths.reduce(0) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
         for path in world.paths {
             guard let since = path.worksSince, policy.refusal(of: path.interface) == nil,
                 since < best?.since ?? .max
@@ -169,6 +169,8 @@ struct WorldRules {
         }
         for end in [SimulatedEnd.client, .server] {
             guard let since = world.waitingSince(from: end) else { continue }
+            // A reader with nothing to say can't know that its subflow was forgotten.
+            if end == .server, world.hasForgotten { continue }
             // What a sender has on a forgotten subflow waits for its own kernel's timer.
             let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
             let wait = world.now - max(since, best.since, forgotten) - 4 * best.roundTrip
