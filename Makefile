@@ -16,10 +16,11 @@ build:
 	@scripts/setup.sh
 	swift build
 
-# A package of its own, whose dependencies take minutes to build; CI does not.
+# A package of its own, whose dependencies take minutes to build. Both programs are then run against nginx.
 examples:
-	@scripts/setup.sh
+	@scripts/setup.sh test
 	swift build --package-path Examples
+	scripts/examples.sh "$$(swift build --package-path Examples --show-bin-path)"
 
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read
 # of standard input still waits, and it would call that read's buffer a leak. The

@@ -27,7 +27,9 @@ let package = Package(
     traits: [
         // Off unless asked for, so that nobody fetches what its product alone needs.
         .trait(
-            name: "Service", description: "MultipathService: swift-service-lifecycle and swift-metrics")
+            name: "Service",
+            description: "MultipathService: swift-service-lifecycle, swift-metrics, swift-distributed-tracing"
+        )
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -38,6 +40,7 @@ let package = Package(
         // For MultipathService alone, with the trait Service.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
@@ -72,6 +75,7 @@ let package = Package(
                 "Multipath",
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: service),
             ],
             swiftSettings: strict),
         .target(
@@ -84,7 +88,7 @@ let package = Package(
         .executableTarget(
             name: "mpconnect",
             dependencies: [
-                "MultipathNIO", "LinuxNet", "CommandSupport",
+                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport",
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
@@ -144,6 +148,7 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: service),
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: service),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -29,6 +29,13 @@ let package = Package(
                 .product(name: "NetworkLab", package: "swift-multipath"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
+        .executableTarget(
+            name: "mpbench-instructions",
+            dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
+                .product(name: "MultipathNIO", package: "swift-multipath"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

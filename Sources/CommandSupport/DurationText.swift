@@ -17,12 +17,4 @@ extension Duration {
         }
         return nil
     }
-
-    /// Milliseconds with as many digits as say something: `0.25 ms`, `251 ms`.
-    public var shortText: String {
-        let microseconds = (wholeNanoseconds + 500) / 1000
-        if microseconds >= 10_000 { return "\((microseconds + 500) / 1000) ms" }
-        let hundredths = (microseconds + 5) / 10
-        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) ms"
-    }
 }

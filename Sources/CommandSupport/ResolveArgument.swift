@@ -34,14 +34,14 @@ public struct ResolveArgument: Sendable, Hashable {
         }
     }
 
-    /// A resolver that answers a destination by these, and all else by the system.
+    /// A resolver that answers a destination by these, and all else by another one.
     public static func resolver(
-        _ arguments: [ResolveArgument], for destination: HostPort
+        _ arguments: [ResolveArgument], for destination: HostPort, otherwise other: any Resolver
     ) -> any Resolver {
         var table: [String: [IPAddress]] = [:]
         for argument in arguments where argument.port == destination.port {
             table[argument.host.lowercased(), default: []] += argument.addresses
         }
-        return table.isEmpty ? SystemResolver() : StaticResolver(table)
+        return table.isEmpty ? other : StaticResolver(table, otherwise: other)
     }
 }

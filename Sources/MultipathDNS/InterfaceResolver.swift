@@ -1,19 +1,19 @@
-import LinuxNet
 public import Multipath
 
 /// Asks each path's own name servers, over that path alone.
 ///
 /// A home network, an office's VPN and a cellular network give different answers to the same name, and what
 /// one of them answers may not be reachable over another. With this resolver every path of a race asks for
-/// itself, and what it found is used over it alone (RFC 9623 section 4.1).
+/// itself, and what it found is used over it alone (RFC 9623 section 4.1). So does an interface that is no path to
+/// the Internet but has servers of its own, as an office's VPN has: what it finds there is reached over it.
 ///
 /// ```swift
 /// let connector = Connector(resolver: InterfaceResolver())
 /// ```
 ///
 /// The servers are those that NetworkManager or systemd-networkd got with the path; where nobody knows any,
-/// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with c-ares: retries, truncated answers over TCP,
-/// aliases and the search list are that library's.
+/// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with
+/// c-ares: retries, truncated answers over TCP, aliases and the search list are that library's.
 public struct InterfaceResolver: Resolver {
     private let servers: [IPAddress]
     private let timeout: Duration
@@ -46,17 +46,6 @@ public struct InterfaceResolver: Resolver {
         let query = NameQuery(
             host: host, family: family, servers: usable.map { IPEndpoint($0, port: port) },
             interface: path.index, timeout: timeout)
-        let isCancelled = Locked(false)
-        let answer = await withTaskCancellationHandler {
-            await Self.threads.run { query.run { isCancelled.withLock { $0 } } }
-        } onCancel: {
-            isCancelled.withLock { $0 = true }
-        }
-        guard let answer else { throw ResolutionError("cancelled") }
-        return try answer.get()
+        return try await query.run().get()
     }
-
-    /// A query polls its own sockets, so each has a thread while it waits. There are enough of them that
-    /// queries over a dead path leave some for the others: a race cancels what it no longer needs.
-    private static let threads = BlockingCalls(limit: 64)
 }

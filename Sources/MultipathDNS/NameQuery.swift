@@ -3,64 +3,95 @@ import Glibc
 import LinuxNet
 import Multipath
 
-/// One question to c-ares, from its socket to its answer. It blocks.
-struct NameQuery: Sendable {
-    var host: String
-    var family: IPAddress.Family
-    var servers: [IPEndpoint]
-    var interface: InterfaceIndex
-    var timeout: Duration
-
+/// One question to c-ares, from its sockets to its answer. It lives on the event thread, which waits for c-ares'
+/// sockets and timeouts beside everything else.
+final class NameQuery: @unchecked Sendable {
     typealias Answer = Result<[IPAddress], ResolutionError>
+
+    private let host: String
+    private let family: IPAddress.Family
+    private let servers: [IPEndpoint]
+    private let interface: InterfaceIndex
+    private let timeout: Duration
+
+    // The event thread's, once the question is asked.
+    private var channel: ares_channel?
+    private var waiting: CheckedContinuation<Answer, Never>?
+    private var answer: Answer?
+    private var bindError: CInt = 0
+    private var registrations: [ares_socket_t: EventThread.Token] = [:]
+    private var timer: EventThread.Token?
+    private var deadline = MonotonicTime.zero
 
     /// c-ares keeps a count of its users; it stays loaded.
     private static let library: CInt = ares_library_init(CInt(ARES_LIB_INIT_ALL))
 
-    /// What the callbacks are given.
-    private final class Progress {
-        let interface: InterfaceIndex
-        var answer: Answer?
-        var bindError: CInt = 0
-        init(interface: InterfaceIndex) { self.interface = interface }
+    init(
+        host: String, family: IPAddress.Family, servers: [IPEndpoint], interface: InterfaceIndex,
+        timeout: Duration
+    ) {
+        self.host = host
+        self.family = family
+        self.servers = servers
+        self.interface = interface
+        self.timeout = timeout
     }
 
-    /// - Parameter isCancelled: looked at often; once it says so, nothing more is sent.
-    func run(isCancelled: () -> Bool) -> Answer {
-        guard Self.library == ARES_SUCCESS else { return failure(Self.library) }
+    deinit { if let channel { ares_destroy(channel) } }
+
+    /// Asks, once. A cancelled task has its answer at once, and nothing more is sent.
+    func run() async -> Answer {
+        let status = open()
+        guard status == ARES_SUCCESS else { return failure(status) }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                EventThread.shared.submit { self.start(continuation) }
+            }
+        } onCancel: {
+            EventThread.shared.submit { self.end(.failure(ResolutionError("cancelled"))) }
+        }
+    }
+
+    // MARK: Before
+
+    /// Here and not on the event thread: c-ares reads resolv.conf for its search list.
+    private func open() -> CInt {
+        guard Self.library == ARES_SUCCESS else { return Self.library }
         var options = ares_options()
         options.timeout = CInt(clamping: Int64(timeout.inMilliseconds))
         options.tries = 2
-        var channel: ares_channel?
+        options.sock_state_cb = { context, socket, reads, writes in
+            NameQuery.from(context)?.wait(for: socket, reads: reads != 0, writes: writes != 0)
+        }
+        options.sock_state_cb_data = Unmanaged.passUnretained(self).toOpaque()
         // "b": ask servers, and not /etc/hosts, which is no path's.
         let status = "b".withCString { lookups in
             options.lookups = UnsafeMutablePointer(mutating: lookups)
             return ares_init_options(
                 &channel, &options,
-                CInt(ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS))
+                CInt(ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB))
         }
-        guard status == ARES_SUCCESS, let channel else { return failure(status) }
+        guard status == ARES_SUCCESS else { return status }
         // Without their zones, which c-ares does not read: the socket is bound to the interface anyway.
         let list = servers.map { IPEndpoint($0.address.inZone(0), port: $0.port).description }
             .joined(separator: ",")
-        let progress = Progress(interface: interface)
-        return withExtendedLifetime(progress) {
-            // Inside: it calls back for what is still open.
-            defer { ares_destroy(channel) }
-            let setStatus = ares_set_servers_ports_csv(channel, list)
-            guard setStatus == ARES_SUCCESS else { return failure(setStatus) }
-            let context = Unmanaged.passUnretained(progress).toOpaque()
-            ares_set_socket_configure_callback(channel, bindToInterface, context)
-            ask(channel, context)
-            wait(channel, progress, isCancelled)
-            if progress.bindError != 0 {
-                return .failure(
-                    ResolutionError("no socket on this path: \(SystemError.words(progress.bindError))"))
-            }
-            return progress.answer ?? .failure(ResolutionError("no answer"))
-        }
+        return ares_set_servers_ports_csv(channel, list)
     }
 
-    private func ask(_ channel: ares_channel, _ context: UnsafeMutableRawPointer) {
+    // MARK: On the event thread
+
+    private func start(_ continuation: CheckedContinuation<Answer, Never>) {
+        waiting = continuation
+        if let answer { return end(answer) }
+        // c-ares gives up by its own timeouts; this is for a server that keeps it busy with what is no answer.
+        deadline = .now.advanced(by: timeout * 4 * servers.count + .seconds(5))
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        ares_set_socket_configure_callback(
+            channel,
+            { socket, _, context in
+                // c-ares' own binding ignores errors, and would then ask over whatever path the kernel likes.
+                NameQuery.from(context)?.bind(socket) ?? -1
+            }, context)
         var hints = ares_addrinfo_hints()
         // Each path sorts for itself.
         hints.ai_flags = CInt(ARES_AI_NOSORT)
@@ -69,62 +100,90 @@ struct NameQuery: Sendable {
         ares_getaddrinfo(
             channel, host, nil, &hints,
             { context, status, _, found in
-                guard let context else { return }
-                let progress = Unmanaged<Progress>.fromOpaque(context).takeUnretainedValue()
-                defer { if let found { ares_freeaddrinfo(found) } }
-                switch status {
-                case ARES_SUCCESS: progress.answer = .success(addresses(in: found))
-                // The name exists, and has no address of this family.
-                case ARES_ENODATA: progress.answer = .success([])
-                default: progress.answer = failure(status)
-                }
+                NameQuery.from(context)?.answered(status, found)
+                if let found { ares_freeaddrinfo(found) }
             }, context)
+        settle()
     }
 
-    /// Polls until the answer is there. c-ares gives up by its own timeouts; the deadline is for a server that
-    /// keeps it busy with what is no answer.
-    private func wait(_ channel: ares_channel, _ progress: Progress, _ isCancelled: () -> Bool) {
-        let deadline = ContinuousClock.now + timeout * 4 * servers.count + .seconds(5)
-        while progress.answer == nil, ContinuousClock.now < deadline, !isCancelled() {
-            var sockets = [ares_socket_t](repeating: -1, count: Int(ARES_GETSOCK_MAXNUM))
-            let mask = UInt32(bitPattern: ares_getsock(channel, &sockets, ARES_GETSOCK_MAXNUM))
-            var polled: [pollfd] = []
-            for (place, socket) in sockets.enumerated() {
-                let (reads, writes) = (mask & (1 << place) != 0, mask & (1 << (place + 16)) != 0)
-                guard reads || writes else { continue }
-                let events = (reads ? Int16(POLLIN) : 0) | (writes ? Int16(POLLOUT) : 0)
-                polled.append(pollfd(fd: socket, events: events, revents: 0))
-            }
-            if polled.isEmpty { return }
-            // A tenth of a second at most, so that a cancelled query does not linger.
-            var limit = timeval(tv_sec: 0, tv_usec: 100_000)
-            var next = timeval()
-            let wait = ares_timeout(channel, &limit, &next).map { $0.pointee.tv_usec / 1000 + 1 } ?? 100
-            if poll(&polled, nfds_t(polled.count), CInt(clamping: wait)) <= 0 {
-                ares_process_fd(channel, -1, -1)
-                continue
-            }
-            for entry in polled where entry.revents != 0 {
-                let isReadable = entry.revents & Int16(POLLIN | POLLERR | POLLHUP) != 0
-                let isWritable = entry.revents & Int16(POLLOUT) != 0
-                ares_process_fd(channel, isReadable ? entry.fd : -1, isWritable ? entry.fd : -1)
-            }
-        }
-    }
-
-    private typealias Bind = @convention(c) (ares_socket_t, CInt, UnsafeMutableRawPointer?) -> CInt
-
-    /// c-ares' own binding ignores errors, and would then ask over whatever path the kernel likes.
-    private let bindToInterface: Bind = { socket, _, context in
-        guard let context else { return -1 }
-        let progress = Unmanaged<Progress>.fromOpaque(context).takeUnretainedValue()
+    private func bind(_ socket: ares_socket_t) -> CInt {
         do throws(SystemError) {
-            try SocketOption.bind(socket, toInterface: progress.interface)
+            try SocketOption.bind(socket, toInterface: interface)
             return 0
         } catch {
-            progress.bindError = error.errno
+            bindError = error.errno
             return -1
         }
+    }
+
+    /// c-ares is asked for nothing here: it is in the middle of something.
+    private func answered(_ status: CInt, _ found: UnsafeMutablePointer<ares_addrinfo>?) {
+        switch status {
+        case ARES_SUCCESS: answer = .success(addresses(in: found))
+        // The name exists, and has no address of this family.
+        case ARES_ENODATA: answer = .success([])
+        default: answer = failure(status)
+        }
+    }
+
+    /// What c-ares waits for on a socket; nothing any more just before it closes that.
+    private func wait(for socket: ares_socket_t, reads: Bool, writes: Bool) {
+        if let token = registrations.removeValue(forKey: socket) { EventThread.shared.remove(token) }
+        guard reads || writes else { return }
+        var readiness: EventThread.Readiness = []
+        if reads { readiness.insert(.readable) }
+        if writes { readiness.insert(.writable) }
+        // Without a registration c-ares' timeout is the answer.
+        registrations[socket] = try? EventThread.shared.add(socket, for: readiness) { ready in
+            self.process(
+                ready.isDisjoint(with: [.readable, .error, .hangup]) ? ARES_SOCKET_BAD : socket,
+                ready.contains(.writable) ? socket : ARES_SOCKET_BAD)
+        }
+    }
+
+    private func process(_ readable: ares_socket_t, _ writable: ares_socket_t) {
+        ares_process_fd(channel, readable, writable)
+        settle()
+    }
+
+    /// After each call into c-ares: is there an answer, and if not, when does it want to be called again?
+    private func settle() {
+        guard let channel else { return }
+        if bindError != 0 {
+            let words = SystemError.words(bindError)
+            return end(.failure(ResolutionError("no socket on this path: \(words)")))
+        }
+        if let answer { return end(answer) }
+        let now = MonotonicTime.now
+        var next = timeval()
+        guard now < deadline, ares_timeout(channel, nil, &next) != nil else {
+            return end(.failure(ResolutionError("no answer")))
+        }
+        if let timer { EventThread.shared.cancelTimer(timer) }
+        // c-ares' clock has microseconds: a timer that runs a little early would run twice.
+        let wait = Duration.seconds(next.tv_sec) + .microseconds(next.tv_usec + 500)
+        timer = EventThread.shared.schedule(at: min(deadline, now.advanced(by: wait))) {
+            self.timer = nil
+            self.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD)
+        }
+    }
+
+    /// The first end counts. Never from inside a callback of c-ares, for it closes all that c-ares has.
+    private func end(_ answer: Answer) {
+        self.answer = answer
+        if let timer { EventThread.shared.cancelTimer(timer) }
+        timer = nil
+        if let channel {
+            self.channel = nil
+            // It calls back for what is still open, and for each socket.
+            ares_destroy(channel)
+        }
+        waiting?.resume(returning: answer)
+        waiting = nil
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> NameQuery? {
+        context.map { Unmanaged<NameQuery>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 

@@ -144,7 +144,7 @@ struct PreparedChannel<Output: Sendable>: Sendable {
 extension Channel {
     /// Closes without a farewell: TLS that is up says goodbye first, and waits seconds for an answer that may
     /// never come. The race's result would wait with it.
-    fileprivate func closeAtOnce() {
+    func closeAtOnce() {
         eventLoop.execute {
             guard let first = try? self.pipeline.syncOperations.context(handlerType: TransferCounter.self)
             else {

@@ -19,8 +19,19 @@ extension MultipathConnection {
     fileprivate func leave() {
         channel.eventLoop.execute { [channel] in
             channel.pipeline.fireErrorCaught(ConnectionLeft())
-            channel.close(promise: nil)
+            channel.closeAtOnce()
         }
+    }
+
+    /// Closes the channel with TLS's farewell, where it has one to say. The peer's is not waited for long: the
+    /// next connection's user waits meanwhile.
+    fileprivate func close() async {
+        channel.close(promise: nil)
+        let patience = channel.eventLoop.scheduleTask(in: .milliseconds(250)) { [channel] in
+            channel.closeAtOnce()
+        }
+        try? await channel.closeFuture.get()
+        patience.cancel()
     }
 }
 
@@ -49,7 +60,8 @@ extension MultipathBootstrap {
     /// `options.isBreak` says. MPTCP connections change paths by themselves; they are replaced when they break,
     /// or no path is left.
     ///
-    /// The channel of a connection that is left gets the error `ConnectionLeft`, then closes.
+    /// The channel of a connection that is left gets the error `ConnectionLeft`, then closes at once, without TLS's
+    /// farewell. With `confirmed(by: .tlsHandshake)` the next one's TLS is up before this one is left.
     ///
     /// - Parameters:
     ///   - progress: what the work knows of how far it got; handed from each call to the next.
@@ -81,7 +93,7 @@ extension MultipathBootstrap {
                 interface: connection.establishment?.interface ?? "",
                 observe: { connection.watch?.observe($0) },
                 interrupt: { connection.leave() },
-                close: { try? await connection.channel.close() })
+                close: { await connection.close() })
         }
         return try await runner.run(progress)
     }

@@ -20,16 +20,16 @@ struct Console: Sendable {
     /// Nobody may be left waiting without a word: why no path can be used, for each interface.
     func waiting(_ omissions: [CandidateList.Omission]) {
         if json {
-            let document = WaitingDocument(interfaces: omissions.map(OmissionDocument.init))
+            let document = WaitingDocument(interfaces: omissions)
             Diagnostics.write(JSONLine.text(Timed(name: "waiting", value: document)))
         } else {
-            let list = omissions.map { "\($0.interface): \($0.reason)" }.joined(separator: "; ")
+            let list = omissions.map(\.description).joined(separator: "; ")
             Diagnostics.write("mpconnect: waiting for a path" + (list.isEmpty ? "" : " (\(list))"))
         }
     }
 
     private struct WaitingDocument: Encodable {
-        let interfaces: [OmissionDocument]
+        let interfaces: [CandidateList.Omission]
     }
 
     /// The last word: the error in one line, with the attempts; or the report where one was asked for.
@@ -42,11 +42,11 @@ struct Console: Sendable {
         if let error = outcome.error {
             Diagnostics.write("mpconnect: \(error)")
             if !report, outcome.transfer == nil {
-                for line in ReportText.attempts(outcome.attempts) { Diagnostics.write(line) }
+                for line in outcome.failure?.attemptLines ?? [] { Diagnostics.write(line) }
             }
         }
         if report {
-            let text = ReportText.text(outcome)
+            let text = outcome.text
             if !text.isEmpty { Diagnostics.write(text) }
         }
     }

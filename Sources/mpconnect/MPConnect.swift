@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Multipath
+import MultipathDNS
 
 struct MPConnect: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,6 +17,7 @@ struct MPConnect: AsyncParsableCommand {
               ssh -o ProxyCommand='mpconnect %h:%p' host.example
               mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443'
               mpconnect --tls --alpn http/1.1 --resolve example.org:443:192.0.2.1 example.org:443
+              mpconnect --interface-dns --prohibit cellular example.org:80
               mpconnect --listen :7000 > file
               mpconnect HOST:7000 < file
 
@@ -87,6 +89,14 @@ struct MPConnect: AsyncParsableCommand {
     var resolve: [ResolveArgument] = []
 
     @Flag(
+        name: .customLong("interface-dns"),
+        help: ArgumentHelp(
+            "Ask for HOST over each allowed path, by that path's own name servers.",
+            discussion: "No question goes over a prohibited path. What a path answers is used over it alone.")
+    )
+    var asksEachPath = false
+
+    @Flag(
         name: [.customLong("no-progress"), .customShort("s")],
         help: "Show no progress of a long transfer on the terminal.")
     var withoutProgress = false
@@ -120,10 +130,12 @@ struct MPConnect: AsyncParsableCommand {
         } else {
             var configuration = configuration
             configuration.whenWaiting = { console.waiting($0) }
-            await warn(of: configuration, console)
+            let monitor = PathMonitor(monitorConfiguration)
+            await warn(of: configuration, monitor, console)
+            let resolver = ResolveArgument.resolver(
+                resolve, for: destination, otherwise: asksEachPath ? InterfaceResolver() : SystemResolver())
             try await session.connect(
-                to: destination, configuration,
-                resolver: ResolveArgument.resolver(resolve, for: destination),
+                to: destination, configuration, Connector(monitor: monitor, resolver: resolver),
                 tls: tls
                     ? TLS(
                         host: destination.host,
@@ -137,6 +149,7 @@ struct MPConnect: AsyncParsableCommand {
             throw ValidationError("--alpn, --cacert and --insecure are about TLS; add --tls")
         }
         if listen, tls { throw ValidationError("--tls is for connecting; --listen has no certificate") }
+        if listen, asksEachPath { throw ValidationError("--interface-dns is for connecting") }
         if insecure, cacert != nil {
             throw ValidationError("--insecure trusts everybody, --cacert only some; choose one")
         }
@@ -171,11 +184,20 @@ struct MPConnect: AsyncParsableCommand {
         return configuration
     }
 
+    private var monitorConfiguration: PathMonitor.Configuration {
+        var configuration = PathMonitor.Configuration()
+        // It is NetworkManager that knows most paths' name servers, and it answers within milliseconds.
+        if asksEachPath { configuration.waitsForNetworkManager = .milliseconds(500) }
+        return configuration
+    }
+
     /// A misspelt type would be taken for an interface's name, and prohibit nothing.
-    private func warn(of configuration: ConnectionConfiguration, _ console: Console) async {
+    private func warn(
+        of configuration: ConnectionConfiguration, _ monitor: PathMonitor, _ console: Console
+    ) async {
         let names = configuration.prohibitedInterfaces.union(
             [configuration.preferredInterface].compactMap { $0 })
-        guard !names.isEmpty, let path = try? await Connector.shared.monitor.currentPath() else { return }
+        guard !names.isEmpty, let path = try? await monitor.currentPath() else { return }
         for name in names.sorted() where path.interface(named: name) == nil {
             console.event(
                 "warning", ["message": "no interface is named \(name)"],

@@ -13,12 +13,10 @@ struct Session: Sendable {
     var showsProgress = false
 
     func connect(
-        to destination: HostPort, _ configuration: ConnectionConfiguration, resolver: any Resolver, tls: TLS?
+        to destination: HostPort, _ configuration: ConnectionConfiguration, _ connector: Connector, tls: TLS?
     ) async throws -> Never {
-        let plain = MultipathBootstrap(
-            group: .singletonMultiThreadedEventLoopGroup,
-            connector: Connector(monitor: Connector.shared.monitor, resolver: resolver)
-        ).configure { $0 = configuration }
+        let plain = MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: connector)
+            .configure { $0 = configuration }
         let bootstrap = tls?.apply(to: plain) ?? plain
         let ended = await interruptible {
             try await bootstrap.connect(
@@ -30,12 +28,12 @@ struct Session: Sendable {
         if let report = connection.establishment {
             var fields = [
                 "interface": report.interface, "remote": "\(report.remote)",
-                "transport": report.transport.isMPTCP ? "mptcp" : "tcp",
+                "transport": report.transport.name,
             ]
             fields["tls"] = handshake?.version
             fields["alpn"] = handshake?.applicationProtocol
-            let words = handshake.map { ", " + ReportText.words($0) } ?? ""
-            console.event("established", fields, text: ReportText.line(report) + words)
+            let words = handshake.map { ", \($0)" } ?? ""
+            console.event("established", fields, text: "\(report)\(words)")
         }
         await relay(destination, connection, stream, tls: handshake)
     }
@@ -83,8 +81,8 @@ struct Session: Sendable {
         let peer = remote?.description ?? "unknown"
         console.event(
             "accepted",
-            ["remote": peer, "transport": connection.transport.isMPTCP ? "mptcp" : "tcp"],
-            text: "accepted \(peer) by \(ReportText.words(connection.transport))", always: true)
+            ["remote": peer, "transport": connection.transport.name],
+            text: "accepted \(peer) by \(connection.transport)", always: true)
         await relay(
             HostPort(host: remote.map { "\($0.address)" } ?? "", port: remote?.port ?? 0), connection,
             accepted.output)

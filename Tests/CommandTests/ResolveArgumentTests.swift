@@ -35,10 +35,12 @@ struct ResolveArgumentTests {
     func resolver() async throws {
         let arguments = try ["a.example:443:192.0.2.1", "A.example:443:192.0.2.2", "a.example:80:192.0.2.3"]
             .map { try ResolveArgument(parsing: $0) }
-        let resolver = ResolveArgument.resolver(arguments, for: HostPort(host: "a.example", port: 443))
-        let addresses = try await resolver.addresses(of: "a.EXAMPLE", family: .ipv4, over: nil)
+        func resolver(_ port: UInt16) -> any Resolver {
+            ResolveArgument.resolver(
+                arguments, for: HostPort(host: "a.example", port: port), otherwise: SystemResolver())
+        }
+        let addresses = try await resolver(443).addresses(of: "a.EXAMPLE", family: .ipv4, over: nil)
         #expect(addresses.map(\.description) == ["192.0.2.1", "192.0.2.2"])
-        let other = ResolveArgument.resolver(arguments, for: HostPort(host: "a.example", port: 81))
-        #expect(other is SystemResolver)
+        #expect(resolver(81) is SystemResolver)
     }
 }

@@ -77,6 +77,55 @@ struct InterfaceResolverTests {
         #expect(error?.description == "Could not contact DNS servers")
     }
 
+    @Test(
+        "are asked by hundreds of questions at once, which need no threads and leave no socket when cancelled"
+    )
+    func silent() async throws {
+        let server = try SilentServer()
+        func count(_ folder: String) throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/\(folder)").count
+        }
+        // Threads and descriptors that come with the first question, and stay.
+        let first = try await NameServer(["--address=/name.example/192.0.2.7"])
+        #expect(try await ask(first, "name.example", .ipv4) == ["192.0.2.7"])
+        let (threads, descriptors) = (try count("task"), try count("fd"))
+        let resolver = InterfaceResolver(servers: [], timeout: .seconds(30), port: server.port)
+        let loopback = loopback
+        let questions = Task {
+            await withTaskGroup(of: String.self) { group in
+                for number in 0..<300 {
+                    group.addTask {
+                        do throws(ResolutionError) {
+                            let host = "name\(number).example"
+                            return "\(try await resolver.addresses(of: host, family: .ipv4, over: loopback))"
+                        } catch {
+                            return error.reason
+                        }
+                    }
+                }
+                return await group.reduce(into: Set<String>()) { $0.insert($1) }
+            }
+        }
+        try await Program.wait("all questions") { try count("fd") >= descriptors + 300 }
+        #expect(try count("task") < threads + 32)
+        questions.cancel()
+        #expect(await questions.value == ["cancelled"])
+        #expect(try count("fd") <= descriptors)
+    }
+
+    @Test("may not answer at all: each is given up after its time")
+    func timeout() async throws {
+        let server = try SilentServer()
+        let resolver = InterfaceResolver(servers: [], timeout: .milliseconds(100), port: server.port)
+        let started = ContinuousClock.now
+        let error = await #expect(throws: ResolutionError.self) {
+            _ = try await resolver.addresses(of: "name.example", family: .ipv4, over: loopback)
+        }
+        #expect(error?.description == "Timeout while contacting DNS servers")
+        // Asked twice, the second time for longer.
+        #expect((.milliseconds(250)..<(.seconds(2))).contains(ContinuousClock.now - started))
+    }
+
     private func ask(
         _ server: NameServer, _ name: String, _ family: IPAddress.Family
     ) async throws -> [String] {
@@ -111,4 +160,28 @@ private final class NameServer {
             }
         }
     }
+}
+
+/// A port of loopback that takes questions and never answers.
+private final class SilentServer {
+    let port: UInt16
+    private let socket: CInt
+
+    init() throws {
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        self.socket = socket
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &name) { name in
+            name.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, length) == 0 ? getsockname(socket, $0, &length) : -1
+            }
+        }
+        port = UInt16(bigEndian: name.sin_port)
+        guard status == 0 else { throw Program.TimedOut(description: "no free port") }
+    }
+
+    deinit { close(socket) }
 }

@@ -94,15 +94,45 @@ struct MultipathNIOTests {
             case .fellBack(let reason): "fell back \(reason)"
             case .viability(let isViable, let trouble): "viable \(isViable) \(trouble?.rawValue ?? "")"
             case .betterPath(let name): "better path \(name ?? "none")"
-            case .steering(let event): "\(event)"
+            case .steering(let event): "steering \(event)"
             case .closed(let report): "closed \(report.paths.map(\.interface))"
             }
         }
         #expect(
             kinds == [
-                "established tcp(fallback: Multipath.FallbackReason.disabled)", "fell back disabled",
+                "established tcp (fallback: disabled, as asked)", "fell back disabled",
                 #"closed ["lo"]"#,
             ])
+    }
+
+    /// Writes down what it hears of one connection.
+    private struct Observer: ConnectionObserver, ConnectionFollower {
+        let add: @Sendable (String) -> Void
+
+        func connecting(
+            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        ) -> (any ConnectionFollower)? { self }
+
+        func connected(_ report: EstablishmentReport) { add("connected over \(report.interface)") }
+
+        func closed(_ report: TransferReport) {
+            add("closed after \(report.bytesSent) bytes")
+            add("")
+        }
+    }
+
+    @Test("tells its connector's observers of each channel, and of its end with all it carried")
+    func observers() async throws {
+        let (lines, line) = AsyncStream.makeStream(of: String.self)
+        let connector = Connector(observers: [Observer { line.yield($0) }])
+        _ = try await withEcho { port in
+            let stream = try await MultipathBootstrap(
+                group: .singletonMultiThreadedEventLoopGroup, connector: connector
+            ).connect(host: "127.0.0.1", port: port, initializer: Self.wrap).output
+            #expect(try await exchange(stream, bytes: 5) == 5)
+        }
+        let heard = await lines.prefix { !$0.isEmpty }.reduce(into: []) { $0.append($1) }
+        #expect(heard == ["connected over lo", "closed after 5 bytes"])
     }
 
     @Test("has TCP_NODELAY on, by MPTCP and by TCP")

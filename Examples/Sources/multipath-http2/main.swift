@@ -35,7 +35,8 @@ do {
         connector: Connector(resolver: StaticResolver(addresses))
     )
     .protocolHandlers {
-        [(try? NIOSSLClientHandler(context: context, serverHostname: host))].compactMap { $0 }
+        guard let tls = try? NIOSSLClientHandler(context: context, serverHostname: host) else { return [] }
+        return [tls, CertificateName(host)]
     }
     .confirmed(by: .tlsHandshake)
     .connect(host: host, port: port) { channel in
@@ -78,9 +79,13 @@ do {
         // A stream is looked at as well as its connection.
         print("\(status), \(count) bytes; \(try await ChannelInspection(of: stream.channel))")
     }
-    try await connection.channel.close()
+    // The answer was complete: whether the server says TLS's farewell makes no difference.
+    try? await connection.channel.close().get()
 } catch let error as ConnectionError {
     print("\(error)")
     for attempt in error.attempts { print("attempt \(attempt)") }
+    exit(1)
+} catch {
+    print("\(error)")
     exit(1)
 }

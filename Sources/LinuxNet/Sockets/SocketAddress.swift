@@ -31,9 +31,13 @@ extension IPEndpoint {
         let address: IPAddress?
         switch CInt(family) {
         case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
-            address = IPAddress(networkBytes: bytes[4..<8])
+            address = bytes.number(UInt32.self, at: 4).map { IPAddress(ipv4: UInt32(bigEndian: $0)) }
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
-            address = IPAddress(networkBytes: bytes[8..<24])?.inZone(bytes.number(UInt32.self, at: 24) ?? 0)
+            guard let high = bytes.number(UInt64.self, at: 8), let low = bytes.number(UInt64.self, at: 16)
+            else { return nil }
+            address = IPAddress(
+                ipv6: UInt64(bigEndian: high), UInt64(bigEndian: low),
+                zone: bytes.number(UInt32.self, at: 24) ?? 0)
         default: return nil
         }
         guard let address else { return nil }

@@ -13,6 +13,7 @@ public struct Connector: Sendable {
     public let monitor: PathMonitor
     private let logger: Logger
     private let resolver: any Resolver
+    private let observers: [any ConnectionObserver]
     /// What this connector's connections have learnt.
     private let history = ConnectionHistory()
 
@@ -23,12 +24,14 @@ public struct Connector: Sendable {
     ///   - monitor: where it learns of paths; one of its own unless given.
     ///   - resolver: finds the addresses of names; the system's unless given.
     ///   - logger: gets a line at debug level for each connection and each failure; nobody does unless given.
+    ///   - observers: hear of each connection.
     public init(
         monitor: PathMonitor = PathMonitor(), resolver: any Resolver = SystemResolver(),
-        logger: Logger? = nil
+        logger: Logger? = nil, observers: [any ConnectionObserver] = []
     ) {
         self.monitor = monitor
         self.resolver = resolver
+        self.observers = observers
         self.logger = logger ?? Logger(label: "multipath") { _ in SwiftLogNoOpLogHandler() }
     }
 
@@ -49,25 +52,30 @@ public struct Connector: Sendable {
     public func connect(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        let (result, winner) = try await race(to: host, port: port, configuration)
-        guard let socket = winner.attempt.take() else {
+        let race = try await race(to: host, port: port, configuration)
+        guard let socket = race.winner.attempt.take() else {
             preconditionFailure("a winner's socket is taken once")
         }
         let descriptor = socket.descriptor.number
-        let report = report(host, port, configuration, result, winner, of: descriptor)
         do throws(SystemError) {
             let meter = try ConnectionMeter(
-                descriptor, transport: winner.transport, level: winner.attempt.level,
-                interface: winner.candidate.interfaceName, monitor: monitor)
+                descriptor, transport: race.winner.transport, level: race.winner.attempt.level,
+                interface: race.winner.candidate.interfaceName, monitor: monitor)
+            let report = report(
+                host, port, configuration, race, local: SocketOption.localEndpoint(of: descriptor),
+                handshakeRTT: meter.handshakeRTT)
+            race.followers.connected(report, meter)
             return ConnectedSocket(
                 report: report, socket: socket, meter: meter,
                 steering: Steering(
-                    interface: winner.candidate.interface,
-                    configuration: configuration,
-                    otherRemotes: result.addresses.map { IPEndpoint($0, port: port) }))
+                    interface: race.winner.candidate.interface, configuration: configuration,
+                    otherRemotes: race.result.addresses.map { IPEndpoint($0, port: port) }))
         } catch {
-            throw ConnectionError(
-                .allAttemptsFailed, host: host, port: port, reason: "\(error)", attempts: result.attempts)
+            throw race.followers.failed(
+                ConnectionError(
+                    .allAttemptsFailed, host: host, port: port, reason: "\(error)",
+                    duration: race.result.duration, attempts: race.result.attempts,
+                    omissions: race.result.omissions))
         }
     }
 
@@ -94,54 +102,64 @@ public struct Connector: Sendable {
                 monitor: monitor)
             // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
             let local = SocketOption.localEndpoint(of: descriptor)
-            let handshakeRTT = TransportSample.read(descriptor)?.subflows.first?.smoothedRTT
             return try await Confirmed(
                 value: confirm(
                     RaceEntrant(
                         socket: socket, meter: meter, candidate: candidate, transport: transport,
                         steering: Steering(
-                            interface: candidate.interface,
-                            configuration: configuration))),
-                local: local,
-                handshakeRTT: handshakeRTT)
+                            interface: candidate.interface, configuration: configuration))),
+                local: local, meter: meter)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
-        let (result, winner) = try await race(to: host, port: port, configuration, confirmation)
-        guard let confirmed = winner.value as? Confirmed<Value> else {
+        let race = try await race(to: host, port: port, configuration, confirmation)
+        guard let confirmed = race.winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
         }
-        var report = report(host, port, configuration, result, winner, of: nil)
-        (report.local, report.handshakeRTT) = (confirmed.local, confirmed.handshakeRTT)
+        let report = report(
+            host, port, configuration, race, local: confirmed.local,
+            handshakeRTT: confirmed.meter.handshakeRTT)
+        race.followers.connected(report, confirmed.meter)
         return (confirmed.value, report)
     }
 
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
         var local: IPEndpoint?
-        var handshakeRTT: Duration?
+        var meter: ConnectionMeter
+    }
+
+    /// A race that somebody won, and who hears of it.
+    private struct Race {
+        var result: RaceRunner.Result
+        var winner: RaceRunner.Winner
+        var followers: [any ConnectionFollower]
     }
 
     private func race(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
-    ) async throws(ConnectionError) -> (RaceRunner.Result, RaceRunner.Winner) {
-        let snapshot = try await firstSnapshot(host, port, within: configuration.connectTimeout)
-        let runner = RaceRunner(
-            host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-            history: history, updates: monitor.channel, confirmation: confirmation)
-        let result = await runner.run()
-        guard let winner = result.winner else {
-            let failure = error(host, port, configuration, result)
-            logger.debug("not connected", metadata: ["error": "\(failure)"])
-            throw failure
+    ) async throws(ConnectionError) -> Race {
+        let begun = MonotonicTime.now
+        let followers = observers.compactMap { $0.connecting(to: host, port: port, configuration) }
+        do throws(ConnectionError) {
+            let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
+            let runner = RaceRunner(
+                host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
+                history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
+                confirmation: confirmation)
+            let result = await runner.run()
+            guard let winner = result.winner else { throw error(host, port, configuration, result) }
+            return Race(result: result, winner: winner, followers: followers)
+        } catch {
+            logger.debug("not connected", metadata: ["error": "\(error)"])
+            throw followers.failed(error)
         }
-        return (result, winner)
     }
 
     /// The paths now. That, too, must not take longer than the caller waits.
     private func firstSnapshot(
-        _ host: String, _ port: UInt16, within limit: Duration
+        _ host: String, _ port: UInt16, since begun: MonotonicTime, _ limit: Duration
     ) async throws(ConnectionError) -> PathSnapshot {
         if let latest = monitor.latestPath { return latest }
         let monitor = monitor
@@ -158,28 +176,26 @@ public struct Connector: Sendable {
                 }
                 return first
             }
-        } catch let error as CancellationError {
-            throw ConnectionError(.cancelled, host: host, port: port, reason: "\(error)")
         } catch {
-            throw ConnectionError(.paths, host: host, port: port, reason: "\(error)")
+            throw ConnectionError(
+                error is CancellationError ? .cancelled : .paths, host: host, port: port, reason: "\(error)",
+                duration: begun.duration(to: .now))
         }
     }
 
     private func report(
         _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        _ result: RaceRunner.Result, _ winner: RaceRunner.Winner, of descriptor: CInt?
+        _ race: Race, local: IPEndpoint?, handshakeRTT: Duration?
     ) -> EstablishmentReport {
+        let (result, winner) = (race.result, race.winner)
         let report = EstablishmentReport(
             host: host, port: port, transport: winner.transport,
             control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
             mode: configuration.mode, interface: winner.candidate.interfaceName,
-            local: descriptor.flatMap { SocketOption.localEndpoint(of: $0) },
-            remote: winner.candidate.endpoint,
+            local: local, remote: winner.candidate.endpoint,
             resolution: result.resolution, addresses: result.addresses, duration: result.duration,
-            handshakeRTT: descriptor.flatMap {
-                TransportSample.read($0)?.subflows.first?.smoothedRTT
-            },
-            attempts: result.attempts)
+            handshakeRTT: handshakeRTT,
+            attempts: result.attempts, omissions: result.omissions)
         logger.debug(
             "connected",
             metadata: [
@@ -196,8 +212,8 @@ public struct Connector: Sendable {
         let snapshot = result.snapshot
         func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
             ConnectionError(
-                code, host: host, port: port, reason: reason, attempts: result.attempts,
-                omissions: result.omissions)
+                code, host: host, port: port, reason: reason, duration: result.duration,
+                attempts: result.attempts, omissions: result.omissions)
         }
         switch result.failure ?? .cancelled {
         case .resolution(let failure): return make(.resolution, failure.reason)
@@ -246,5 +262,17 @@ extension PathSnapshot {
     /// Whether the caller's rules allow any path.
     fileprivate func allows(_ policy: PathPolicy) -> Bool {
         interfaces.contains { policy.refusal(of: $0) == nil }
+    }
+}
+
+extension [any ConnectionFollower] {
+    fileprivate func connected(_ report: EstablishmentReport, _ meter: ConnectionMeter) {
+        for follower in self { follower.connected(report) }
+        meter.followers(self)
+    }
+
+    fileprivate func failed(_ error: ConnectionError) -> ConnectionError {
+        for follower in self { follower.failed(error) }
+        return error
     }
 }

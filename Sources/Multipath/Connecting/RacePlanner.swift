@@ -34,6 +34,17 @@ struct RacePlanner {
         }
     }
 
+    /// Who asks for a name where each path asks for itself: every allowed path, and what is no path to the
+    /// Internet but has name servers of its own, such as an office's VPN. What those answer leads there or
+    /// nowhere: an address of the Internet is used only by who found it, and over them there is none.
+    var askingPaths: [PathInterface] {
+        let others = snapshot.excluded.filter {
+            $0.reason == .noDefaultRoute && !$0.interface.nameServers.isEmpty
+                && configuration.policy.refusal(of: $0.interface) == nil
+        }
+        return allowedPaths + others.map(\.interface)
+    }
+
     /// Whether the system may be asked for a name: not where the caller's rules refuse every path there is, for
     /// its questions would go over one of them.
     func mayAskTheSystem(for host: String) -> Bool {
@@ -47,16 +58,16 @@ struct RacePlanner {
     /// Every address found so far, in the order of the paths that found them.
     var found: [IPAddress] {
         var seen: Set<IPAddress> = []
-        let order: [Scope] = [nil] + snapshot.interfaces.map(\.index)
+        let order: [Scope] = [nil] + (snapshot.interfaces + snapshot.excluded.map(\.interface)).map(\.index)
         return order.flatMap { addresses[$0] ?? [] }.filter { seen.insert($0).inserted }
     }
 
     /// Whether a path could reach an IPv4 destination by translation, if its network translates: it has IPv6
     /// only, and nothing but IPv4 addresses are known for it.
     func needsTranslation(_ path: PathInterface) -> Bool {
+        guard path.supportsIPv6, !path.supportsIPv4 else { return false }
         let known = (addresses[path.index] ?? []) + (addresses[.none] ?? [])
-        return path.supportsIPv6 && !path.supportsIPv4 && !known.isEmpty
-            && known.allSatisfy { $0.family == .ipv4 }
+        return !known.isEmpty && known.allSatisfy { $0.family == .ipv4 }
     }
 
     /// What can be attempted now.

@@ -41,6 +41,7 @@ actor RaceRunner {
     private let history: ConnectionHistory
     private let destination: PathHistory.Destination
     private let updates: PathChannel
+    private let suspicions: SuspicionBoard
     private let confirmation: Confirmation?
     private var planner: RacePlanner
     private var machine: RaceMachine
@@ -48,14 +49,13 @@ actor RaceRunner {
     private var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
     private var values: [RaceMachine.AttemptID: any Sendable] = [:]
     private var delays: [InterfaceIndex: Duration] = [:]
-    private var timer: EventThread.Token?
+    private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
-    private var begun = MonotonicTime.zero
+    /// When the connection was asked for.
+    private let begun: MonotonicTime
     private var resolvedAt: MonotonicTime?
     private var omissions: [CandidateList.Omission] = []
     private var kernelSpeaksMPTCP = true
-    /// How often the kernel had left MP_CAPABLE out of a SYN before this race.
-    private var withheldBefore: UInt64 = 0
     private var isWaiting = false
 
     /// A name's resolution by one who asks.
@@ -89,13 +89,15 @@ actor RaceRunner {
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
         resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
-        confirmation: Confirmation? = nil
+        suspicions: SuspicionBoard, begun: MonotonicTime, confirmation: Confirmation? = nil
     ) {
         self.host = host
         self.configuration = configuration
         self.resolver = resolver
         self.history = history
         self.updates = updates
+        self.begun = begun
+        self.suspicions = suspicions
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
@@ -116,7 +118,14 @@ actor RaceRunner {
             guard let self else { return }
             EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
         }
-        defer { updates.endObservation(observation) }
+        let doubts = suspicions.observe { [weak self] in
+            guard let self else { return }
+            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
+        }
+        defer {
+            updates.endObservation(observation)
+            suspicions.endObservation(doubts)
+        }
         // What changed before anybody observed.
         if let latest = updates.latest, latest.generation != planner.snapshot.generation {
             pathsChanged(latest)
@@ -135,8 +144,6 @@ actor RaceRunner {
     }
 
     private func begin() {
-        begun = .now
-        withheldBefore = kernelSpeaksMPTCP ? MPTCPCounters.withheldOptions() : 0
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun
@@ -154,12 +161,12 @@ actor RaceRunner {
 
     // MARK: Resolution
 
-    /// Asks for the name: every allowed path for itself, or the system once for all. Who has asked does not ask
+    /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
     /// again.
     private func resolve() {
         guard IPAddress(host) == nil else { return }
         if resolver.asksEachPath {
-            for path in planner.allowedPaths { ask(path.index, over: path) }
+            for path in planner.askingPaths { ask(path.index, over: path) }
         } else if planner.mayAskTheSystem(for: host) {
             ask(nil, over: nil)
         }
@@ -240,7 +247,7 @@ actor RaceRunner {
     private func forgetGoneNetworks() {
         for (scope, resolution) in resolutions {
             guard let scope else { continue }
-            let path = planner.allowedPaths.first { $0.index == scope }
+            let path = planner.askingPaths.first { $0.index == scope }
             guard path.map(network(of:)) != resolution.network else { continue }
             resolutions[scope] = nil
             planner.addresses[scope] = nil
@@ -262,6 +269,7 @@ actor RaceRunner {
     /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
     /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
     private func askForTranslations() {
+        guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
         let needy = planner.allowedPaths.filter(planner.needsTranslation)
         guard resolver.asksEachPath || needy.count == 1 else { return }
         for path in needy where translationsAsked.insert(path.index).inserted {
@@ -310,7 +318,7 @@ actor RaceRunner {
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
-        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now))
+        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now) + suspect(at: now))
         if waits, isComplete, !isWaiting, result == nil {
             isWaiting = true
             configuration.whenWaiting?(omissions)
@@ -319,15 +327,25 @@ actor RaceRunner {
         }
     }
 
+    /// Waits no longer for paths that connections have found silent.
+    private func suspect(at now: MonotonicTime) -> [RaceMachine.Action] {
+        machine.suspect(suspicions.suspects(in: planner.snapshot, at: now), at: now)
+    }
+
     // MARK: Attempts
 
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id] else { return }
-        if let error = attempt.with({ $0.takeError() }) ?? nil {
+        let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
+        // A refusal is an answer too.
+        if error?.isRefusal ?? true {
+            suspicions.alive(machine.attempts[id].candidate.interface, since: now)
+        }
+        if let error {
             end(id)
-            perform(machine.failed(id, reason: error.words, at: .now))
+            perform(machine.failed(id, reason: error.words, at: now))
         } else {
-            perform(machine.connected(id, at: .now))
+            perform(machine.connected(id, at: now))
         }
     }
 
@@ -446,7 +464,7 @@ actor RaceRunner {
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {
         if winner.transport == .mptcp {
-            return MPTCPCounters.withheldOptions() > withheldBefore ? .blackholeMemory : .peer
+            return StreamSocket.kernelWithholdsMPTCP ? .blackholeMemory : .peer
         }
         if !configuration.usesMPTCP || configuration.mode == .disabled { return .disabled }
         // A plain attempt takes part only beside its MPTCP twin, unless the kernel has none.
@@ -454,12 +472,16 @@ actor RaceRunner {
     }
 
     private func setTimer() {
-        if let timer { EventThread.shared.cancelTimer(timer) }
-        timer = nil
-        guard result == nil else { return }
-        let deadlines = [machine.nextDeadline] + resolutions.values.map(\.machine.nextDeadline)
-        timer = deadlines.compactMap { $0 }.min().map { deadline in
-            EventThread.shared.schedule(at: deadline) {
+        var next = result == nil ? machine.nextDeadline : nil
+        if result == nil {
+            for resolution in resolutions.values {
+                if let other = resolution.machine.nextDeadline { next = min(next ?? other, other) }
+            }
+        }
+        if next == timer?.deadline { return }
+        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        timer = next.map { deadline in
+            let token = EventThread.shared.schedule(at: deadline) {
                 self.assumeIsolated { runner in
                     runner.timer = nil
                     for scope in Array(runner.resolutions.keys) {
@@ -468,6 +490,7 @@ actor RaceRunner {
                     runner.perform(runner.machine.timeReached(.now))
                 }
             }
+            return (token, deadline)
         }
     }
 

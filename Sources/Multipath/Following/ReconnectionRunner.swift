@@ -184,6 +184,8 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             // Its message may still be under way.
             if current?.progressed.isFired == true { machine.progressed() }
             let isStopped = current?.stop.isFired == true
+            // Over a path that carries nothing no farewell arrives, and none is waited for.
+            if machine.isInTrouble, !isStopped { current?.dialed.interrupt() }
             await current?.dialed.close()
             current = nil
             let end: ReconnectionMachine.UserEnd

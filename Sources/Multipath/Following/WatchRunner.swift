@@ -29,6 +29,8 @@ actor WatchRunner {
     private var observation: UInt64?
     private var timer: EventThread.Token?
     private let probes = Knocks()
+    /// The last sample of bytes that arrived, and when it was taken.
+    private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
     private var isStopped = false
 
     init(
@@ -153,6 +155,7 @@ actor WatchRunner {
             }
             // No descriptor, no more samples: `end` is under way.
             guard let sample else { return }
+            lookForLife(sample, at: now)
             perform(machine?.sample(sample, at: now))
         }
         perform(machine?.timeReached(now))
@@ -169,7 +172,20 @@ actor WatchRunner {
         settle()
     }
 
+    /// Bytes that arrived at either end clear the path of what others suspect.
+    private func lookForLife(_ sample: DeliverySample, at now: MonotonicTime) {
+        if let arrived, (arrived.acknowledged, arrived.received) != (sample.acknowledged, sample.received) {
+            monitor.suspicions.alive(index, since: arrived.at)
+        }
+        arrived = (sample.acknowledged, sample.received, now)
+    }
+
     private func tell(_ event: ConnectionWatch.Event) {
+        if case .viability(false, let trouble?) = event, trouble.isSilence,
+            let path = monitor.latestPath?.interface(index)
+        {
+            monitor.suspicions.silent(path, at: .now)
+        }
         for observer in observers { observer(event) }
     }
 
@@ -185,7 +201,10 @@ actor WatchRunner {
     private func probe() {
         guard let remote else { return }
         probes.start(to: remote, over: index) { [weak self] in
-            self?.assumeIsolated { $0.perform($0.machine?.probeAnswered(at: .now)) }
+            self?.assumeIsolated { runner in
+                runner.monitor.suspicions.alive(runner.index, since: .now)
+                runner.perform(runner.machine?.probeAnswered(at: .now))
+            }
         }
     }
 }

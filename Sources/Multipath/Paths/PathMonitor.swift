@@ -54,6 +54,8 @@ public final class PathMonitor: Sendable {
     }
 
     let lifetime: Lifetime
+    /// What connections over its paths have found out by themselves.
+    let suspicions = SuspicionBoard()
 
     /// Reads nothing yet: that happens at first use, and so do its errors.
     public init(_ configuration: Configuration = Configuration()) {

@@ -12,6 +12,8 @@ public final class ConnectionMeter: Sendable {
         var ledger = TransferLedger()
         var moves = MoveLedger()
         var level: ControlLevel
+        /// Who hears of the end.
+        var followers: [any ConnectionFollower] = []
     }
 
     /// Who is at the other end.
@@ -22,6 +24,8 @@ public final class ConnectionMeter: Sendable {
     let pathMonitor: PathMonitor
     /// The interface the first subflow is bound to.
     private let firstInterface: String?
+    /// The handshake's round trip: of the first subflow, before anything else was carried.
+    let handshakeRTT: Duration?
 
     init(
         _ descriptor: CInt, transport: Transport, level: ControlLevel, interface: String?,
@@ -33,7 +37,13 @@ public final class ConnectionMeter: Sendable {
             State(descriptor: try Descriptor(duplicating: descriptor), transport: transport, level: level))
         firstInterface = interface
         pathMonitor = monitor
-        sample()
+        let first = TransportSample.read(descriptor)
+        handshakeRTT = first?.subflows.first?.smoothedRTT
+        if let first { state.withLock { record(first, &$0) } }
+    }
+
+    deinit {
+        if state.withLock({ !$0.followers.isEmpty }) { finish() }
     }
 
     /// What was carried so far. After `finish`: all.
@@ -48,6 +58,18 @@ public final class ConnectionMeter: Sendable {
             state.moves.complete(&report, until: started.duration(to: end))
             return report
         }
+    }
+
+    /// The connection is somebody's now, who hears of its end: at once where it has ended already.
+    func followers(_ followers: [any ConnectionFollower]) {
+        guard !followers.isEmpty else { return }
+        let isOpen = state.withLock { state in
+            if state.ended == nil { state.followers = followers }
+            return state.ended == nil
+        }
+        if isOpen { return }
+        let report = report()
+        for follower in followers { follower.closed(report) }
     }
 
     /// Takes in bytes that the connection's user sent or received.
@@ -76,15 +98,24 @@ public final class ConnectionMeter: Sendable {
 
     /// Takes the last sample and lets go of the socket.
     public func finish() {
+        var followers: [any ConnectionFollower] = []
         state.withLock { state in
             sample(&state)
             state.ended = state.ended ?? .now
             state.descriptor = nil
+            swap(&followers, &state.followers)
         }
+        if followers.isEmpty { return }
+        let report = report()
+        for follower in followers { follower.closed(report) }
     }
 
     private func sample(_ state: inout State) {
         guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
+        record(sample, &state)
+    }
+
+    private func record(_ sample: TransportSample, _ state: inout State) {
         // Fallback can come as late as the first data (RFC 8684 section 3.7).
         if case .tcp = sample.kind, state.transport.isMPTCP { state.transport = .tcp(fallback: .peer) }
         state.ledger.record(sample.subflows) { subflow, isFirst in

@@ -5,6 +5,9 @@ public enum Transport: Sendable, Hashable {
 
     public var isMPTCP: Bool { self == .mptcp }
 
+    /// "mptcp" or "tcp", for machines to read.
+    public var name: String { isMPTCP ? "mptcp" : "tcp" }
+
     /// Why a connection is plain TCP; nil for MPTCP.
     public var fallbackReason: FallbackReason? {
         if case .tcp(let reason) = self { reason } else { nil }
@@ -12,7 +15,7 @@ public enum Transport: Sendable, Hashable {
 }
 
 /// Why a connection is plain TCP.
-public enum FallbackReason: String, Sendable, Hashable {
+public enum FallbackReason: String, Sendable, Hashable, Codable {
     /// The answer to MP_CAPABLE did not carry it: the peer does not speak MPTCP, or something on the way took
     /// the option out (RFC 8684 section 3.7).
     case peer
@@ -50,6 +53,33 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var handshakeRTT: Duration?
     /// Every attempt, in the order they started.
     public var attempts: [AttemptReport]
+    /// The interfaces that took no part, and why.
+    public var omissions: [CandidateList.Omission]
+
+    /// The attempt that won.
+    public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }
+
+    /// Why that one and no other, told by what became of the attempt that started first; nil without attempts.
+    public var winReason: WinReason? {
+        guard let first = attempts.first else { return nil }
+        return switch first.outcome {
+        case .won: .firstChoice
+        case .failed: .firstChoiceFailed
+        case .cancelled: first.connectedAfter == nil ? .firstChoiceSilent : .firstChoiceUnconfirmed
+        }
+    }
+}
+
+/// Why an attempt won. The first choice is the best path's best address with the preferred protocol, as far as
+/// the caller's rules allow.
+public enum WinReason: String, Sendable, Hashable, Codable {
+    /// It was the first choice, and no other was ready before it.
+    case firstChoice = "first_choice"
+    case firstChoiceFailed = "first_choice_failed"
+    /// The first choice had not answered yet.
+    case firstChoiceSilent = "first_choice_silent"
+    /// The first choice was connected but not confirmed yet: its TLS handshake took longer, say.
+    case firstChoiceUnconfirmed = "first_choice_unconfirmed"
 }
 
 /// One connection attempt.
@@ -87,21 +117,5 @@ public struct AttemptReport: Sendable, Hashable {
         case .failed(let reason): outcome = .failed(reason)
         case .pathLost: outcome = .failed("its path was lost")
         }
-    }
-}
-
-extension AttemptReport: CustomStringConvertible {
-    /// `wlan0 mptcp 192.0.2.1:443 at 0 ms for 251 ms: gave no answer`
-    public var description: String {
-        func milliseconds(_ duration: Duration) -> Int64 { (duration.wholeNanoseconds + 500_000) / 1_000_000 }
-        let verdict =
-            switch outcome {
-            case .won: "won"
-            case .cancelled where connectedAfter != nil: "connected, but not confirmed when the race ended"
-            case .cancelled: "no answer yet when the race ended"
-            case .failed(let reason): reason
-            }
-        return "\(interface) \(transport.rawValue) \(endpoint) "
-            + "at \(milliseconds(startedAfter)) ms for \(milliseconds(duration)) ms: \(verdict)"
     }
 }

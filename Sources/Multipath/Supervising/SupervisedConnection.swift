@@ -183,6 +183,7 @@ final class SupervisedConnection: @unchecked Sendable {
 
     private func tell(_ event: SteeringEvent) {
         meter.note(event)
+        monitor.suspicions.take(event, in: monitor.latestPath)
         for observer in observers { observer(event) }
     }
 

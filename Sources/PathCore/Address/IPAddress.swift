@@ -79,7 +79,7 @@ public struct IPAddress: Sendable, Hashable {
 }
 
 /// An address and a port.
-public struct IPEndpoint: Sendable, Hashable, CustomStringConvertible {
+public struct IPEndpoint: Sendable, Hashable {
     public var address: IPAddress
     public var port: UInt16
 
@@ -90,8 +90,4 @@ public struct IPEndpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// The endpoint as an IPv4 one where a dual-stack socket shows it as IPv4-mapped.
     public var unmapped: IPEndpoint { IPEndpoint(address.unmapped, port: port) }
-
-    public var description: String {
-        address.family == .ipv4 ? "\(address):\(port)" : "[\(address)]:\(port)"
-    }
 }

@@ -5,14 +5,16 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
     /// Reads an address as `inet_pton` does: no leading zeros, no shortened IPv4, brackets or zone names.
     /// A numeric zone (`fe80::1%2`) is kept for a link-local address and refused for any other.
     public init?(_ text: String) {
-        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = Self.readIPv4(parts[0]) ?? Self.readIPv6(parts[0]) else { return nil }
-        guard parts.count == 2 else {
+        let percent = text.utf8.firstIndex(of: UInt8(ascii: "%"))
+        let number = text[..<(percent ?? text.endIndex)]
+        guard let address = Self.readIPv4(number) ?? Self.readIPv6(number) else { return nil }
+        guard let percent else {
             self = address
             return
         }
-        guard address.family == .ipv6, address.isLinkLocal, parts[1].utf8.allSatisfy(\.isDigit),
-            let zone = UInt32(parts[1])
+        let digits = text[text.utf8.index(after: percent)...]
+        guard address.family == .ipv6, address.isLinkLocal, digits.utf8.allSatisfy(\.isDigit),
+            let zone = UInt32(digits)
         else { return nil }
         self = address.inZone(zone)
     }
@@ -44,20 +46,29 @@ extension IPAddress: CustomStringConvertible, LosslessStringConvertible {
     }
 
     private static func readIPv4(_ text: Substring) -> IPAddress? {
-        let fields = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard fields.count == 4 else { return nil }
         var bits: UInt32 = 0
-        for field in fields {
-            guard field.utf8.allSatisfy(\.isDigit),
-                field.count == 1 || field.first != "0",
-                let byte = UInt8(field)
-            else { return nil }
-            bits = bits << 8 | UInt32(byte)
+        var field: (value: UInt32, digits: Int) = (0, 0)
+        var dots = 0
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: ".") {
+                guard field.digits > 0, dots < 3 else { return nil }
+                bits = bits << 8 | field.value
+                field = (0, 0)
+                dots += 1
+            } else {
+                // No leading zero: some read those as octal.
+                guard byte.isDigit, field.digits == 0 || field.value > 0 else { return nil }
+                field = (field.value * 10 + UInt32(byte - 0x30), field.digits + 1)
+                guard field.value <= 255 else { return nil }
+            }
         }
-        return IPAddress(ipv4: bits)
+        guard dots == 3, field.digits > 0 else { return nil }
+        return IPAddress(ipv4: bits << 8 | field.value)
     }
 
     private static func readIPv6(_ text: Substring) -> IPAddress? {
+        // Most of what is asked about is a name.
+        guard text.utf8.contains(UInt8(ascii: ":")) else { return nil }
         // "::" may stand once; what is on either side of it is read alone.
         guard let gap = text.firstDoubleColon else {
             return readGroups(text).flatMap { $0.count == 8 ? address($0) : nil }

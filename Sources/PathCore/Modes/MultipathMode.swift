@@ -1,5 +1,5 @@
 /// What a connection does when a path goes bad.
-public enum MultipathMode: String, Sendable, Hashable, CaseIterable {
+public enum MultipathMode: String, Sendable, Hashable, Codable, CaseIterable {
     /// Survives losing its path, and costs nothing on the others until then.
     case handover
     /// Small messages see the lowest latency any allowed path offers.

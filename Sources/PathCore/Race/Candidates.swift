@@ -5,7 +5,7 @@
 // SYNs with MP_CAPABLE are likelier than a dead second address of the same family.
 
 /// The transport an attempt asks for.
-public enum TransportProtocol: String, Sendable, Hashable {
+public enum TransportProtocol: String, Sendable, Hashable, Codable {
     /// IPPROTO_MPTCP. If the peer does not speak it, the same handshake becomes plain TCP.
     case mptcp
     case tcp
@@ -43,7 +43,7 @@ public enum RouteAnswer: Sendable, Hashable {
 /// The candidates for a destination, and for each interface that is left out the reason.
 public struct CandidateList: Sendable, Hashable {
     /// A path that is left out.
-    public struct Omission: Sendable, Hashable {
+    public struct Omission: Sendable, Hashable, Codable, CustomStringConvertible {
         public var interface: String
         public var reason: String
         /// The refusal by the caller's own policy; nil where the path itself is unfit.
@@ -54,6 +54,9 @@ public struct CandidateList: Sendable, Hashable {
             self.reason = reason
             self.refusal = refusal
         }
+
+        /// `wwan0: expensive`
+        public var description: String { "\(interface): \(reason)" }
     }
 
     /// One list for each path, in order of preference.

@@ -15,7 +15,7 @@ public struct PathPolicy: Sendable, Hashable {
     public init() {}
 
     /// Why a path is not allowed.
-    public enum Refusal: String, Sendable, Hashable, CustomStringConvertible {
+    public enum Refusal: String, Sendable, Hashable, Codable, CustomStringConvertible {
         case expensive
         case constrained
         case prohibitedType = "prohibited_type"

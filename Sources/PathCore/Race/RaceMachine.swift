@@ -4,7 +4,7 @@
 //  1. Attempts are staggered, never all at once. Inside a branch (a path) the next one starts when the
 //     branch's attempt delay has passed since the last one, or at once when one of the branch fails.
 //  2. The next branch opens one attempt delay after the one before it, or at once when that one has nothing
-//     left that could still win or start. Branches then run on independent timers (RFC 9623, "staggered
+//     left that could still win or start, or is suspect while another is not. Branches then run on independent timers (RFC 9623, "staggered
 //     racing"), so that many addresses on a dead path never hold back a living one.
 //  3. The plan may change while the race runs: a second family's addresses come late (RFC 8305 section 3), a
 //     path appears, a path is lost. What was attempted is not attempted again; attempts over a path that is
@@ -24,7 +24,7 @@
 //         └────────────────────┴──────────────────────────────────────────┘
 //
 // Call order: `begin`, then `plan` (again whenever it changes) or `resolutionFailed`; then `connected`,
-// `confirmed`, `failed` and `timeReached` as they happen. After each call perform the actions in order, and
+// `confirmed`, `failed`, `suspect` and `timeReached` as they happen. After each call perform the actions in order, and
 // call `timeReached` at `nextDeadline`. `cancel` is legal at any time. A finished machine answers everything
 // with no action.
 
@@ -147,8 +147,10 @@ public struct RaceMachine: Sendable {
     private var deadline: MonotonicTime?
     /// The lane that opened last, by its interface.
     private var latestOpening: (interface: InterfaceIndex, at: MonotonicTime)?
-    /// A path was lost or is suspect, so the next lane opens at once.
+    /// A path was lost, so the next lane opens at once.
     private var isOpeningHurried = false
+    /// The paths that others have found silent.
+    private var suspects: Set<InterfaceIndex> = []
 
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
@@ -240,13 +242,11 @@ public struct RaceMachine: Sendable {
         return advance(at: now)
     }
 
-    /// A path shows signs of being dead: who waits for it waits no longer.
-    public mutating func suspected(_ interface: InterfaceIndex, at now: MonotonicTime) -> [Action] {
-        guard case .racing = state, let lane = lanes.firstIndex(where: { $0.branch.interface == interface }),
-            lanes[lane].opened != nil
-        else { return [] }
-        lanes[lane].isHurried = true
-        isOpeningHurried = true
+    /// These paths show signs of being dead, and no others: nobody waits for them. They are attempted all the
+    /// same. Where all are suspect it says nothing about any of them.
+    public mutating func suspect(_ interfaces: Set<InterfaceIndex>, at now: MonotonicTime) -> [Action] {
+        suspects = interfaces
+        guard case .racing = state else { return [] }
         return advance(at: now)
     }
 
@@ -272,19 +272,25 @@ public struct RaceMachine: Sendable {
         guard let next = lanes.firstIndex(where: { $0.opened == nil && !$0.waiting.isEmpty }) else {
             return nil
         }
-        guard let latestOpening, !isOpeningHurried,
+        guard let latestOpening, !isOpeningHurried, !isSuspect(latestOpening.interface),
             let latest = lanes.first(where: { $0.branch.interface == latestOpening.interface }),
             !latest.isExhausted
         else { return (next, latestOpening?.at ?? .zero) }
         return (next, latestOpening.at.advanced(by: latest.branch.boundedDelay))
     }
 
+    private func isSuspect(_ interface: InterfaceIndex) -> Bool {
+        suspects.contains(interface)
+            && lanes.contains { !$0.isExhausted && !suspects.contains($0.branch.interface) }
+    }
+
     /// Starts all that is due.
     private mutating func advance(at now: MonotonicTime) -> [Action] {
         if let deadline, now >= deadline { return fail(.timedOut, at: now) }
-        if let (lane, opening) = nextOpening, opening <= now {
+        while let (lane, opening) = nextOpening, opening <= now {
             lanes[lane].opened = now
             latestOpening = (lanes[lane].branch.interface, now)
+            isOpeningHurried = false
         }
         isOpeningHurried = false
         var actions: [Action] = []

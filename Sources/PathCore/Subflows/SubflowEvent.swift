@@ -84,6 +84,20 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The number it has in MP_TCPRST.
+    public var code: UInt8 {
+        switch self {
+        case .unspecified: 0
+        case .mptcpSpecific: 1
+        case .lackOfResources: 2
+        case .prohibited: 3
+        case .tooMuchOutstandingData: 4
+        case .unacceptablePerformance: 5
+        case .middleboxInterference: 6
+        case .other(let code): code
+        }
+    }
+
     public var description: String {
         switch self {
         case .unspecified: "for no stated reason"

@@ -9,7 +9,7 @@ struct ChangingWorld {
         case answer(RaceMachine.AttemptID)
         case refusal(RaceMachine.AttemptID)
         case confirmation(RaceMachine.AttemptID)
-        case suspicion(InterfaceIndex)
+        case suspicion(Set<InterfaceIndex>)
         case cancel
     }
 
@@ -45,8 +45,9 @@ struct ChangingWorld {
             time += Int(random.next() % 900)
         }
         if random.oneIn(6) { events.append((Int(random.next() % 3000), .cancel)) }
-        if random.oneIn(4) {
-            events.append((Int(random.next() % 2000), .suspicion(UInt32(random.next() % 4))))
+        for _ in 0..<random.next() % 3 {
+            let suspects = (1...3).filter { _ in random.oneIn(2) }.map { InterfaceIndex($0) }
+            events.append((Int(random.next() % 2000), .suspicion(Set(suspects))))
         }
     }
 
@@ -87,7 +88,7 @@ struct ChangingWorld {
         case .answer(let id): race.send(id, at: now) { $0.connected($1, at: $2) }
         case .refusal(let id): race.send(id, at: now) { $0.failed($1, reason: "refused", at: $2) }
         case .confirmation(let id): race.send(id, at: now) { $0.confirmed($1, at: $2) }
-        case .suspicion(let interface): race.suspected(interface, at: now)
+        case .suspicion(let interfaces): race.suspect(interfaces, at: now)
         case .cancel: race.cancel(at: now)
         }
     }

@@ -97,12 +97,43 @@ struct RacePlanTests {
         #expect(race.lines == ["0 start 1a", "600 start 1d", "600 start 2b", "700 start 3c"])
     }
 
-    @Test("does not wait for a path that looks dead")
+    @Test("does not wait for a path that becomes suspect, and tries no more over it than before")
     mutating func suspicion() {
         race.begin()
         race.plan(at: 0, [.init(1, ["a", "d"], delay: 2000), .init(2, ["b"])], isFinal: true)
-        race.suspected(1, at: 1050)
-        #expect(race.lines == ["0 start 1a", "1050 start 1d", "1050 start 2b"])
+        race.suspect([1], at: 1050)
+        race.time(2000)
+        #expect(race.lines == ["0 start 1a", "1050 start 2b", "2000 start 1d"])
+    }
+
+    @Test("begins over all paths up to the first that is not suspect at once")
+    mutating func suspects() {
+        race.suspect([1, 2], at: 0)
+        race.begin()
+        race.plan(
+            at: 5, [.init(1, ["a"]), .init(2, ["b"]), .init(3, ["c"]), .init(4, ["d"])], isFinal: true)
+        race.time(255)
+        #expect(race.lines == ["5 start 1a", "5 start 2b", "5 start 3c", "255 start 4d"])
+    }
+
+    @Test("waits for each where all are suspect, and where no other is left")
+    mutating func allSuspect() {
+        race.begin()
+        race.suspect([1, 2], at: 0)
+        race.plan(at: 0, [.init(1, ["a"]), .init(2, ["b"])], isFinal: false)
+        race.time(250)
+        race.plan(at: 300, [.init(1, ["a"]), .init(2, ["b"]), .init(3, ["c"])], isFinal: true)
+        #expect(race.lines == ["0 start 1a", "250 start 2b", "300 start 3c"])
+    }
+
+    @Test("waits again for a path that is suspect no more")
+    mutating func suspicionEnds() {
+        race.begin()
+        race.suspect([1], at: 0)
+        race.suspect([], at: 1)
+        race.plan(at: 2, [.init(1, ["a"]), .init(2, ["b"])], isFinal: true)
+        race.time(252)
+        #expect(race.lines == ["2 start 1a", "252 start 2b"])
     }
 
     @Test("holds the others until the winner is confirmed, and goes on where it is not")
@@ -201,8 +232,8 @@ struct ScriptedRace {
         take(machine.failed(id(letter), reason: "refused", at: at(time)), time)
     }
 
-    mutating func suspected(_ interface: InterfaceIndex, at time: Int) {
-        take(machine.suspected(interface, at: at(time)), time)
+    mutating func suspect(_ interfaces: Set<InterfaceIndex>, at time: Int) {
+        take(machine.suspect(interfaces, at: at(time)), time)
     }
 
     mutating func cancel(at time: Int) { take(machine.cancel(at: at(time)), time) }

@@ -1,0 +1,32 @@
+/// Hears of the connections that a `Connector` makes: for metrics, for traces, for a log of one's own.
+///
+/// It is asked in the task that connects, whose task-local values are its own, and never on the thread that
+/// runs every race of the process: an observer can hold up nobody's connection but its own. What the race did
+/// meanwhile is in the report or the error, each attempt with its start and its duration. A connector without
+/// observers spends nothing on them.
+public protocol ConnectionObserver: Sendable {
+    /// A connection is asked for. All durations of its report count from here.
+    ///
+    /// - Returns: who hears of the rest; nil for nobody.
+    func connecting(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+    ) -> (any ConnectionFollower)?
+}
+
+/// Hears what becomes of one connection: `connected` and later `closed`, or `failed`, each once.
+public protocol ConnectionFollower: Sendable {
+    /// It came about, `duration` after it was asked for.
+    func connected(_ report: EstablishmentReport)
+    /// It did not. A cancelled one is among those, with the code `.cancelled`.
+    func failed(_ error: ConnectionError)
+    /// It has ended, with all it carried. Told where its `ConnectionMeter` finishes: for SwiftNIO's channels on
+    /// the event loop, as they close; for a descriptor of one's own when its owner says so, or lets go of the
+    /// meter.
+    func closed(_ report: TransferReport)
+}
+
+extension ConnectionFollower {
+    public func connected(_ report: EstablishmentReport) {}
+    public func failed(_ error: ConnectionError) {}
+    public func closed(_ report: TransferReport) {}
+}

@@ -1,0 +1,58 @@
+// Which paths are thought to carry nothing just now, so that who connects next does not wait for them.
+//
+// A path that swallows packets without a word looks well in the kernel's tables. Who notices first is a
+// connection that is established: what it learnt is worth the next race's first attempt delay. Rules:
+//  1. A suspicion is about a path, though one peer's silence raised it. It may be the peer who is dead, so it
+//     costs the path no more than its head start: it is attempted all the same, and first.
+//  2. Any sign of life over the path that came after it ends it: an answered handshake, acknowledged bytes.
+//  3. It holds on the network where it arose, and for ten seconds: radios come back without being asked.
+
+/// The paths that connections have found silent lately.
+public struct PathSuspicions: Sendable {
+    /// How long a suspicion lasts that nothing ends or renews.
+    public static let lifetime = Duration.seconds(10)
+
+    private struct Suspicion {
+        var network: PathHistory.Network
+        var since: MonotonicTime
+    }
+
+    private var suspicions: [InterfaceIndex: Suspicion] = [:]
+
+    public init() {}
+
+    /// A connection over this path got no answer any more.
+    public mutating func silent(_ path: PathInterface, at now: MonotonicTime) {
+        suspicions = suspicions.filter { $0.value.since.duration(to: now) < Self.lifetime }
+        suspicions[path.index] = Suspicion(network: PathHistory.Network(path), since: now)
+    }
+
+    /// Something came over this path.
+    ///
+    /// - Parameter earliest: the earliest moment at which it may have come.
+    /// - Returns: whether that ended a suspicion.
+    public mutating func alive(_ interface: InterfaceIndex, since earliest: MonotonicTime) -> Bool {
+        guard let suspicion = suspicions[interface], suspicion.since <= earliest else { return false }
+        suspicions[interface] = nil
+        return true
+    }
+
+    /// The paths of a snapshot that are suspect.
+    public func suspects(in snapshot: PathSnapshot, at now: MonotonicTime) -> Set<InterfaceIndex> {
+        let current = suspicions.filter { interface, suspicion in
+            suspicion.since.duration(to: now) < Self.lifetime
+                && snapshot.interface(interface).map { PathHistory.Network($0) } == suspicion.network
+        }
+        return Set(current.keys)
+    }
+}
+
+extension PathTrouble {
+    /// Whether a connection found it out by itself: the kernel's tables say nothing of it.
+    public var isSilence: Bool {
+        switch self {
+        case .noAcknowledgement, .cannotSend, .noAnswer: true
+        case .interfaceGone, .down, .noCarrier, .addressGone, .routeGone, .subflowEnded, .noPath: false
+        }
+    }
+}

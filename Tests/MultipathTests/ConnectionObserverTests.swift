@@ -1,0 +1,115 @@
+import PathCore
+import TestSupport
+import Testing
+
+@testable import LinuxNet
+@testable import Multipath
+
+@Suite("An observer")
+struct ConnectionObserverTests {
+    /// Writes down all it hears.
+    private final class Log: ConnectionObserver, ConnectionFollower {
+        private let state = Locked<[String]>([])
+        var lines: [String] { state.withLock { $0 } }
+        private func add(_ line: String) { state.withLock { $0.append(line) } }
+
+        func connecting(
+            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        ) -> (any ConnectionFollower)? {
+            add("connecting to \(host) \(configuration.mode)")
+            return self
+        }
+
+        func connected(_ report: EstablishmentReport) { add("connected by \(report.transport.name)") }
+
+        func failed(_ error: ConnectionError) { add("failed \(error.code) \(error.attempts.count)") }
+
+        func closed(_ report: TransferReport) { add("closed \(report.bytesSent) \(report.bytesReceived)") }
+    }
+
+    /// Wants to hear of nothing.
+    private struct Deaf: ConnectionObserver {
+        func connecting(
+            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        ) -> (any ConnectionFollower)? { nil }
+    }
+
+    private func listener() async throws -> ListeningSocket {
+        try await ListeningSocket(
+            on: IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0), monitor: Connector.shared.monitor)
+    }
+
+    private func connector(_ observers: any ConnectionObserver...) -> Connector {
+        Connector(monitor: Connector.shared.monitor, observers: observers)
+    }
+
+    @Test("hears that a connection is asked for, that it came about, and its end once")
+    func connection() async throws {
+        let (log, other) = (Log(), Log())
+        let listener = try await listener()
+        let connector = connector(log, Deaf(), other)
+        let socket = try await connector.connect(to: "127.0.0.1", port: listener.endpoint.port) {
+            $0.mode = .interactive
+        }
+        let meter = socket.transferMeter
+        meter.count(sent: 3, received: 4)
+        #expect(log.lines == ["connecting to 127.0.0.1 interactive", "connected by mptcp"])
+        meter.finish()
+        meter.finish()
+        _ = consume socket
+        #expect(
+            log.lines == ["connecting to 127.0.0.1 interactive", "connected by mptcp", "closed 3 4"])
+        #expect(other.lines == log.lines)
+    }
+
+    @Test("hears the end of a connection that nobody keeps")
+    func dropped() async throws {
+        let log = Log()
+        let listener = try await listener()
+        do {
+            let socket = try await connector(log).connect(to: "127.0.0.1", port: listener.endpoint.port)
+            #expect(socket.report.transport == .mptcp)
+        }
+        #expect(log.lines == ["connecting to 127.0.0.1 handover", "connected by mptcp", "closed 0 0"])
+    }
+
+    @Test("hears of failures with their attempts, and of what was cancelled")
+    func failures() async throws {
+        let log = Log()
+        await #expect(throws: ConnectionError.self) {
+            _ = try await connector(log).connect(to: "127.0.0.1", port: 1)
+        }
+        await #expect(throws: ConnectionError.self) {
+            _ = try await connector(log).connect(to: "127.0.0.1", port: 1) {
+                $0.prohibitedInterfaceTypes = [.loopback]
+            }
+        }
+        let waiting = Task {
+            _ = try? await connector(log).connect(to: "127.0.0.1", port: 1) {
+                $0.prohibitedInterfaceTypes = [.loopback]
+                $0.waitsForPath = true
+                $0.connectTimeout = .seconds(60)
+            }
+        }
+        waiting.cancel()
+        await waiting.value
+        #expect(
+            log.lines.filter { $0.hasPrefix("failed") }
+                == ["failed all_attempts_failed 2", "failed no_allowed_path 0", "failed cancelled 0"])
+    }
+
+    @Test("hears first of a confirmed connection and then of its end, though that came sooner")
+    func confirmed() async throws {
+        let log = Log()
+        let listener = try await listener()
+        let (_, report) = try await connector(log).connect(
+            to: "127.0.0.1", port: listener.endpoint.port, ConnectionConfiguration()
+        ) { entrant in
+            entrant.meter.count(sent: 1)
+            entrant.meter.finish()
+        } discard: { _ in
+        }
+        #expect(report.transport == .mptcp)
+        #expect(log.lines == ["connecting to 127.0.0.1 handover", "connected by mptcp", "closed 1 0"])
+    }
+}
