@@ -22,18 +22,18 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         .executableTarget(
+            name: "mpbench-instructions",
+            dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
+                .product(name: "MultipathNIO", package: "swift-multipath"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
+        .executableTarget(
             name: "mpbench-modes",
             dependencies: [
                 .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathNIO", package: "swift-multipath"),
                 .product(name: "NetworkLab", package: "swift-multipath"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]),
-        .executableTarget(
-            name: "mpbench-instructions",
-            dependencies: [
-                .product(name: "Multipath", package: "swift-multipath"),
-                .product(name: "MultipathNIO", package: "swift-multipath"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
     ],

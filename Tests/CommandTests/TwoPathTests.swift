@@ -283,13 +283,10 @@ struct TwoPathTests {
     func twoSubflows() async throws {
         let result = try await TwoPaths.run(
             """
-            ip mptcp endpoint add 198.51.100.2 dev wwan0 subflow
-            server ip mptcp limits set subflows 2 add_addr_accepted 2
-            ip mptcp limits set subflows 2 add_addr_accepted 2
             server "$bin/mpconnect" --listen --json 203.0.113.1:7000 < <(sleep 4) > got 2> listener &
             wait_for "the listener" grep listening listener
             { head -c 8388608 /dev/zero; sleep 1; head -c 67108864 /dev/zero; } |
-                "$bin/mpconnect" --json 203.0.113.1:7000
+                "$bin/mpconnect" --mode aggregate --json 203.0.113.1:7000
             wait
             stat -c %s got
             cat listener >&2
@@ -303,8 +300,8 @@ struct TwoPathTests {
         #expect(sent.allSatisfy { $0 > 0 }, "\(sent)")
         #expect(sent.reduce(0, +) >= 75_497_472)
         let server = try #require(reports.last?["paths"] as? [[String: Any]])
-        #expect(
-            server.map { $0["subflows"] as? Int } == [1, 1] || server.map { $0["subflows"] as? Int } == [2])
+        // Those that only asked whether a path lives count as well.
+        #expect(server.compactMap { $0["subflows"] as? Int }.reduce(0, +) >= 2)
     }
 
     @Test("mpconnect races every way of a multipath default route")

@@ -176,6 +176,7 @@ extension SubflowSample {
         acknowledged = info.bytes_acked
         delivered = info.delivered
         lost = info.lost
+        receivedSegments = info.data_segs_in
         timeouts = info.retransmits
         backoff = info.backoff
         unansweredProbes = info.probes

@@ -10,7 +10,7 @@ public final class ConnectionMeter: Sendable {
         var transport: Transport
         var ended: MonotonicTime?
         var ledger = TransferLedger()
-        var moves = MoveLedger()
+        var moves: MoveLedger
         var level: ControlLevel
         /// Who hears of the end.
         var followers: [any ConnectionFollower] = []
@@ -34,7 +34,9 @@ public final class ConnectionMeter: Sendable {
         started = .now
         remote = SocketOption.remoteEndpoint(of: descriptor)
         state = Locked(
-            State(descriptor: try Descriptor(duplicating: descriptor), transport: transport, level: level))
+            State(
+                descriptor: try Descriptor(duplicating: descriptor), transport: transport,
+                moves: MoveLedger(first: level == .perConnection ? interface : nil), level: level))
         firstInterface = interface
         pathMonitor = monitor
         let first = TransportSample.read(descriptor)

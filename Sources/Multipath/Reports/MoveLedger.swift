@@ -5,18 +5,22 @@ struct MoveLedger: Sendable {
 
     private var moves: [TransferReport.Move] = []
     private var count = 0
+    private var carrier: (name: String, since: Duration)?
     private var active: [String: Duration] = [:]
+
+    /// - Parameter first: the path that carries from the beginning; nil for a connection that is not steered.
+    init(first: String?) { carrier = first.map { ($0, .zero) } }
 
     mutating func note(_ move: TransferReport.Move) {
         book(until: move.after)
+        carrier = (move.to, move.after)
         count += 1
         if moves.count == Self.capacity { moves.removeFirst() }
         moves.append(move)
     }
 
     private mutating func book(until end: Duration) {
-        guard let last = moves.last else { return }
-        active[last.to, default: .zero] += end - last.after
+        if let carrier { active[carrier.name, default: .zero] += end - carrier.since }
     }
 
     /// Adds the moves, and how long each path carried.

@@ -115,7 +115,7 @@ extension TransferReport.PathTransfer: CustomStringConvertible {
 extension TransferReport.Move: CustomStringConvertible {
     /// `at 2901 ms from wlan0 to wwan0: no acknowledgement`
     public var description: String {
-        "at \(after.shortText) \(from.map { "from \($0) " } ?? "")to \(to): \(reason)"
+        "at \(after.shortText) from \(from) to \(to): \(reason)"
     }
 }
 

@@ -19,7 +19,7 @@ extension TransferReport.Move: Codable {
         let object = try decoder.container(keyedBy: Key.self)
         self.init(
             after: try object.decode(millisecondsForKey: .after),
-            from: try object.decodeIfPresent(String.self, forKey: .from),
+            from: try object.decode(String.self, forKey: .from),
             to: try object.decode(String.self, forKey: .to),
             reason: try object.decode(MoveReason.self, forKey: .reason))
     }
@@ -34,7 +34,6 @@ extension MoveReason: Codable {
 
     private enum Kind: String, Codable {
         case trouble, refused, preferred, latency, stalled, ended, stuck, unneeded
-        case onlyOne = "only_one"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -59,7 +58,6 @@ extension MoveReason: Codable {
         case .stalled: try object.encode(Kind.stalled, forKey: .kind)
         case .stuck: try object.encode(Kind.stuck, forKey: .kind)
         case .unneeded: try object.encode(Kind.unneeded, forKey: .kind)
-        case .onlyOne: try object.encode(Kind.onlyOne, forKey: .kind)
         }
     }
 
@@ -90,7 +88,6 @@ extension MoveReason: Codable {
         case .stalled: self = .stalled
         case .stuck: self = .stuck
         case .unneeded: self = .unneeded
-        case .onlyOne: self = .onlyOne
         }
     }
 }

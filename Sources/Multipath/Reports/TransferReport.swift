@@ -16,8 +16,7 @@ public struct TransferReport: Sendable, Hashable {
     public struct Move: Sendable, Hashable {
         /// From the connection's establishment until the move.
         public var after: Duration
-        /// The interface it left; nil where none carried before.
-        public var from: String?
+        public var from: String
         public var to: String
         public var reason: MoveReason
     }

@@ -59,14 +59,15 @@ struct FlowWatch: Sendable {
             // What was written while another path carried did not wait here.
             waitingSince = max(acknowledged, sent, written ?? .zero, carriesSince)
         }
-        let heard = now.advanced(by: .zero - sample.sinceDataReceived)
         isBulk = sample.bytesReceived &- (latest?.bytesReceived ?? sample.bytesReceived) > 32 * 1024
-        if progress.hasReceived || heardAt != nil { heardAt = heard }
         if progress.hasReceived {
             receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
+            heardAt = receivedAt
             run += 1
         } else {
             run = 0
+            // The time of these isn't told; it is between the samples.
+            if let latest, sample.receivedSegments != latest.receivedSegments { heardAt = now }
         }
         if progress.isAny { progressAt = now }
         if let latest { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }

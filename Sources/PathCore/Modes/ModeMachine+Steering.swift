@@ -298,16 +298,15 @@ extension ModeMachine {
         guard let carrying, carrying != carrier else { return }
         let old = carrier
         carrier = carrying
-        var reason = decision.reason ?? .onlyOne
-        if let old, decision.reason == nil {
+        guard let old else { return }
+        var reason = decision.reason ?? .preferred
+        if decision.reason == nil {
             if let trouble = records[old]?.trouble {
                 reason = .trouble(trouble)
             } else if let path = latestSnapshot?.interface(named: old),
                 let refusal = configuration.policy.refusal(of: path)
             {
                 reason = .refused(refusal)
-            } else {
-                reason = .preferred
             }
         }
         tell(.moved(from: old, to: carrying, because: reason))

@@ -117,6 +117,8 @@ package struct ModeMachine: Sendable {
         flows = [flow]
         records[name] = PathMemory()
         records[name]?.goodSince = now
+        // Nobody needs to be told what carries a connection from its beginning.
+        carrier = name
         nextSample = now
         return self.snapshot(snapshot, at: now)
     }

@@ -4,8 +4,8 @@ public enum SteeringEvent: Sendable, Hashable {
     case joined(String)
     /// A path has none any more.
     case left(String, because: MoveReason)
-    /// The data goes another way. `from` is nil where no path carried before.
-    case moved(from: String?, to: String, because: MoveReason)
+    /// The data goes another way.
+    case moved(from: String, to: String, because: MoveReason)
     /// A path that has data on it is too quiet; it is being asked whether it lives.
     case suspected(String, PathTrouble)
     /// It lives.
@@ -25,8 +25,7 @@ extension SteeringEvent: CustomStringConvertible {
         switch self {
         case .joined(let path): "\(path) joined"
         case .left(let path, let reason): "\(path) left: \(reason)"
-        case .moved(nil, let path, _): "\(path) carries"
-        case .moved(.some(let old), let new, let reason): "moved from \(old) to \(new): \(reason)"
+        case .moved(let old, let new, let reason): "moved from \(old) to \(new): \(reason)"
         case .suspected(let path, let trouble): "\(path) is suspect: \(trouble.words)"
         case .cleared(let path): "\(path) is well"
         case .failed(let path, let trouble): "\(path) failed: \(trouble.words)"
@@ -57,7 +56,7 @@ extension SteeringEvent: CustomStringConvertible {
         case .joined(let path), .cleared(let path), .answered(let path): ["interface": path]
         case .left(let path, let reason): ["interface": path, "reason": "\(reason)"]
         case .moved(let old, let new, let reason):
-            ["from": old ?? "", "to": new, "reason": "\(reason)"]
+            ["from": old, "to": new, "reason": "\(reason)"]
         case .suspected(let path, let trouble), .failed(let path, let trouble):
             ["interface": path, "reason": trouble.rawValue]
         case .stranded: [:]
@@ -84,8 +83,6 @@ public enum MoveReason: Sendable, Hashable, CustomStringConvertible {
     case stuck
     /// The path is not needed just now, and costs something.
     case unneeded
-    /// There was nothing else.
-    case onlyOne
 
     public var description: String {
         switch self {
@@ -98,7 +95,6 @@ public enum MoveReason: Sendable, Hashable, CustomStringConvertible {
         case .ended(let end): "its subflow ended\(end.reset.map { " \($0)" } ?? "")"
         case .stuck: "its subflow is stuck"
         case .unneeded: "not needed now"
-        case .onlyOne: "the only one"
         }
     }
 

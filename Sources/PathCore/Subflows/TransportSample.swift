@@ -99,6 +99,9 @@ package struct SubflowSample: Sendable, Hashable {
     package var acknowledged: UInt64 = 0
     /// Segments the peer has, selectively acknowledged ones included (`tcpi_delivered`).
     package var delivered: UInt32 = 0
+    /// Segments with data that came in, whatever became of them (`tcpi_data_segs_in`): those behind a lost one and
+    /// those sent again in vain, too.
+    package var receivedSegments: UInt32 = 0
     /// Segments taken for lost and not acknowledged since (`tcpi_lost`).
     package var lost: UInt32 = 0
     /// Retransmission timeouts in a row (`tcpi_retransmits`).
