@@ -95,7 +95,7 @@ struct WorldRules {
     private mutating func take(_ event: SteeringEvent, _ world: Simulation) {
         switch event {
         case .moved(let old, let new, let reason):
-            moves += old == nil ? 0 : 1
+            moves += 1
             if let wrong = mistake(in: reason, from: old, to: new, world) {
                 fail("\(event), but \(wrong)", world)
             }
@@ -111,9 +111,8 @@ struct WorldRules {
 
     /// What is wrong with the reason of a move.
     private func mistake(
-        in reason: MoveReason, from old: String?, to new: String, _ world: Simulation
+        in reason: MoveReason, from old: String, to new: String, _ world: Simulation
     ) -> String? {
-        guard let old else { return nil }
         if old == new { return "it is the same path" }
         switch reason {
         case .trouble(let trouble):
@@ -137,7 +136,6 @@ struct WorldRules {
         case .ended, .stuck, .unneeded:
             let isKnown = events.contains { $0 == .left(old, because: reason) }
             return isKnown ? nil : "it was not left for that"
-        case .onlyOne: return nil
         }
     }
 
