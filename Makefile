@@ -6,6 +6,8 @@ demo:
 	@scripts/setup.sh
 	swift build -c release --product mppaths
 	swift build -c release --product mpconnect
+	swift build -c release --product mplab
+	swift build -c release --product side-by-side
 	@scripts/demo.sh "$$(swift build -c release --show-bin-path)"
 
 test:

@@ -5,6 +5,8 @@ struct Picture {
     var hasColours: Bool
 
     private static let margin = 14
+    /// What the lines take of a terminal's.
+    static let width = margin + Playback.columnCount
     private static let names = ["kernel alone", "this library"]
 
     enum Colour: String {
@@ -29,22 +31,42 @@ struct Picture {
 
     /// What the signs mean.
     var legend: String {
-        padded("") + coloured("▆", .green) + " over Wi-Fi   " + coloured("▒", .yellow)
-            + " over cellular   " + coloured("·", .red) + " nothing came"
+        padded("") + signs(.wifi) + " over Wi-Fi   " + signs(.cellular) + " over cellular   "
+            + signs(.nothing) + " nothing came"
     }
 
     private func timeline(_ playback: Playback, to end: Int) -> String {
-        var text = ""
+        var pieces: [(sign: Sign, count: Int)] = []
         var carrier = Playback.Carrier.wifi
         for column in playback.columns.prefix(end) {
             carrier = column.carrier ?? carrier
-            if column.bytes == 0 {
-                text += coloured("·", .red)
+            let sign: Sign = column.bytes == 0 ? .nothing : carrier == .wifi ? .wifi : .cellular
+            if pieces.last?.sign == sign {
+                pieces[pieces.count - 1].count += 1
             } else {
-                text += carrier == .wifi ? coloured("▆", .green) : coloured("▒", .yellow)
+                pieces.append((sign, 1))
             }
         }
-        return text
+        return pieces.map { signs($0.sign, $0.count) }.joined()
+    }
+
+    /// Different without colours too.
+    private enum Sign: Character {
+        case wifi = "▆"
+        case cellular = "▒"
+        case nothing = "·"
+
+        var colour: Colour {
+            switch self {
+            case .wifi: .green
+            case .cellular: .yellow
+            case .nothing: .red
+            }
+        }
+    }
+
+    private func signs(_ sign: Sign, _ count: Int = 1) -> String {
+        coloured(String(repeating: sign.rawValue, count: count), sign.colour)
     }
 
     private func verdict(_ playback: Playback) -> String {

@@ -46,7 +46,9 @@ final class Stream: Sendable {
     /// Plays until it is cancelled, or the connection ends.
     func play(since begun: MonotonicTime) async {
         while !Task.isCancelled {
-            guard await EventThread.shared.ready(socket.descriptor.number, for: .readable) != nil else { return }
+            guard await EventThread.shared.ready(socket.descriptor.number, for: .readable) != nil else {
+                return
+            }
             guard read(since: begun) else {
                 playback.withLock { $0.breakOff() }
                 return

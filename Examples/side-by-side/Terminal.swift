@@ -4,15 +4,23 @@ import PathCore
 /// Where the picture is drawn: again and again in the same place of a terminal, once at the end elsewhere.
 final class Terminal: Sendable {
     private let picture: Picture
-    private let isLive = StandardStream.output.isTerminal && ProcessEnvironment.value("TERM") != "dumb"
+    private let isLive: Bool
     private let drawnLines = Locked(0)
 
-    init(_ picture: Picture) { self.picture = picture }
+    init(_ picture: Picture) {
+        self.picture = picture
+        // A line that is wrapped can't be drawn over.
+        let columns = StandardStream.output.terminalSize?.columns ?? 0
+        isLive = Self.hasControls && columns > Picture.width
+    }
+
+    private static var hasControls: Bool {
+        StandardStream.output.isTerminal && ProcessEnvironment.value("TERM") != "dumb"
+    }
 
     /// <https://no-color.org>
     static var hasColours: Bool {
-        StandardStream.output.isTerminal && ProcessEnvironment.value("TERM") != "dumb"
-            && (ProcessEnvironment.value("NO_COLOR") ?? "").isEmpty
+        hasControls && (ProcessEnvironment.value("NO_COLOR") ?? "").isEmpty
     }
 
     /// - Parameter now: nil for the end.

@@ -13,7 +13,7 @@ enum ModeProbe {
             text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
             ProcessEnvironment.exit(2)
         }
-        let counter = try options.counted.map { try PacketCounter($0) }
+        let counter = try options.counted.map { try AnswerCounter($0) }
         var conversations: [Conversation] = []
         for _ in 0..<options.connections { conversations.append(try await Conversation(options)) }
         await withTaskGroup(of: Void.self) { group in
@@ -32,13 +32,14 @@ enum ModeProbe {
             }
         }
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
-        if let counter { print("packets \(counter.count)") }
+        if let counter { print("answers \(counter.count)") }
         ProcessEnvironment.exit(0)
     }
 }
 
-/// Counts the TCP packets that come in over an interface: whoever sends one there gets an answer.
-final class PacketCounter: Sendable {
+/// Counts the answers to SYNs that come in over an interface: nothing else of TCP comes before one. (What the lab's own
+/// look at its links left behind may still come.)
+final class AnswerCounter: Sendable {
     private let port: PacketSocket
     private let counted = Locked(0)
 
@@ -49,13 +50,16 @@ final class PacketCounter: Sendable {
     /// So many up to now.
     var count: Int {
         port.receive(limit: .max) { frame, _ in
-            let isTCP =
+            // Behind Ethernet's header; options of IP are not there in a lab.
+            let transport: Int? =
                 switch (frame[12], frame[13]) {
-                case (0x08, 0x00): frame[14 + 9] == 6
-                case (0x86, 0xDD): frame[14 + 6] == 6
-                default: false
+                case (0x08, 0x00): frame[14 + 9] == 6 ? 14 + 20 : nil
+                case (0x86, 0xDD): frame[14 + 6] == 6 ? 14 + 40 : nil
+                default: nil
                 }
-            if isTCP { counted.withLock { $0 += 1 } }
+            guard let transport, frame.count > transport + 13 else { return }
+            let synAndAck: UInt8 = 0x12
+            if frame[transport + 13] & synAndAck == synAndAck { counted.withLock { $0 += 1 } }
         }
         return counted.withLock { $0 }
     }

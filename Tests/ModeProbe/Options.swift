@@ -24,7 +24,7 @@ struct ProbeOptions: Sendable {
     var interval = Duration.milliseconds(20)
     var connections = 1
     var prohibited: Set<String> = []
-    /// The interface whose TCP packets are counted.
+    /// The interface on which answers to SYNs are counted.
     var counted: String?
     var faults: [Fault] = []
 
