@@ -82,7 +82,10 @@ struct PathMemory: Sendable {
         var latest = MonotonicTime.zero
     }
 
-    var standing = Standing.good
+    var standing = Standing.good {
+        didSet { if case .dead(let trouble) = standing { latestTrouble = trouble } }
+    }
+    private var latestTrouble: PathTrouble?
     var loss = LossEstimate()
     /// Failures in a row, and since when it has been good again.
     var failures = 0
@@ -102,6 +105,8 @@ struct PathMemory: Sendable {
     var withdrawal: (SubflowAction.LocalAddress, after: MonotonicTime)?
 
     var isDead: Bool { if case .dead = standing { true } else { false } }
+    /// What made it fail, while it is on trial.
+    var overcome: PathTrouble? { if case .onTrial = standing { latestTrouble } else { nil } }
     var trouble: PathTrouble? {
         switch standing {
         case .suspect(let trouble), .dead(let trouble): trouble

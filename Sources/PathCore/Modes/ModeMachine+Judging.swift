@@ -76,7 +76,9 @@ extension ModeMachine {
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
-            if let data = dataFlow(name), flows[data].watch.progressAt != now { replace(data, by: index) }
+            if let data = dataFlow(name), flows[data].watch.progressAt ?? .zero < flows[index].asked {
+                replace(data, by: index)
+            }
             return
         }
         flows[index].stuckSince = nil
@@ -108,6 +110,10 @@ extension ModeMachine {
             }
             if let silence = flow.silenceDue { due.append(silence) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
+        }
+        for flow in flows where flow.purpose == .question && !flow.isBackup {
+            // The peer was shown this way.
+            due.append(now.advanced(by: max(flow.watch.answerTime, .milliseconds(50))))
         }
         if flows.contains(where: { $0.port == nil && $0.asked.duration(to: now) < .milliseconds(20) }) {
             due.append(now)
@@ -150,6 +156,7 @@ extension ModeMachine {
         let record = records[flow.path]!
         guard !record.isDead else { return }
         if let since = flow.watch.waitingSince {
+            if configuration.isAcceptor, isReplaced(flow, since) { return endReplaced(index, since, at: now) }
             let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
@@ -166,6 +173,22 @@ extension ModeMachine {
                 wakeUps.append(due)
             }
         }
+    }
+
+    /// Whether the peer has made another subflow over the same path, or used it, since this one began to wait.
+    private func isReplaced(_ flow: Flow, _ since: MonotonicTime) -> Bool {
+        flows.contains { other in
+            other.path == flow.path && other.number != flow.number
+                && (other.established ?? .zero > since || other.watch.progressAt ?? .zero > since)
+        }
+    }
+
+    /// The path works, so this says nothing against it; the subflow is forgotten somewhere, unless it recovers soon.
+    private mutating func endReplaced(_ index: Int, _ since: MonotonicTime, at now: MonotonicTime) {
+        let due = since.advanced(by: max(flows[index].watch.answerTime * 3, .seconds(1)))
+        guard now >= due else { return wakeUps.append(due) }
+        destroy(flows[index])
+        flows.remove(at: index)
     }
 
     /// Where no questions can be asked long silence is proof, if another subflow lives.
@@ -339,8 +362,18 @@ extension ModeMachine {
         flows[index].lingersUntil = isSerious ? now.advanced(by: .seconds(1)) : now
         records[name]!.question = nil
         guard let data = dataFlow(name) else { return }
-        if case .suspect = records[name]!.standing { clear(name, at: now) }
-        guard flows[data].watch.waitingSince != nil else { return }
+        switch records[name]!.standing {
+        case .suspect: clear(name, at: now)
+        case .dead:
+            // Its old subflow was kept for want of another one, and may be forgotten.
+            revive(name, at: now)
+            return replace(data, by: index)
+        case .good, .onTrial: break
+        }
+        guard flows[data].watch.waitingSince != nil else {
+            if isSerious { invite(index, insteadOf: data, at: now) }
+            return
+        }
         if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
             return replace(data, by: index)
         }
@@ -349,11 +382,21 @@ extension ModeMachine {
         schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
     }
 
+    /// Nothing of ours waits; whether something of the peer's does nobody here knows. It is shown another way, which
+    /// it takes if its own subflow does not get through.
+    private mutating func invite(_ fresh: Int, insteadOf data: Int, at now: MonotonicTime) {
+        guard !flows[data].isBackup, let local = flows[fresh].local else { return }
+        flows[fresh].isBackup = false
+        perform(.prioritize(local: local, remote: flows[fresh].remote, isBackup: false))
+        schedule(sampleAt: now.advanced(by: max(flows[data].watch.answerTime, .milliseconds(50))))
+    }
+
     /// The path answers, but its subflow gets nothing through: another takes its place.
     private mutating func replace(_ data: Int, by fresh: Int) {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
-        if !old.isBackup, let local = new.local {
+        flows[fresh].lingersUntil = nil
+        if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false
         }
@@ -373,10 +416,15 @@ extension ModeMachine {
             {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
+                records[name]!.loss.asked(true)
+                if let data = dataFlow(name) { flows[data].watch.excuse(at: now) }
+                records[name]!.latency = flow.asked.duration(to: now)
+                records[name]!.latencyAt = now
             }
             return
         }
-        if records[name]?.isDead == false {
+        // (At an accepting end a path may have several.)
+        if records[name]?.isDead == false, dataFlow(name) == nil {
             // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.
             let wasShort = flow.established.map { $0.duration(to: now) < .seconds(1) } ?? true
             let pause: Duration = wasShort ? Self.retry : .milliseconds(100)

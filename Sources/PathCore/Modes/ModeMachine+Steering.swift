@@ -100,6 +100,7 @@ extension ModeMachine {
         if records[path.name]!.isDead {
             guard isAwake(path, at: now) else { return }
             records[path.name]!.isAwake = false
+            planRetry(path.name, at: now)
         }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
@@ -136,6 +137,7 @@ extension ModeMachine {
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         let flow = flows[data]
         records[path.name]!.isAwake = false
+        planRetry(path.name, at: now)
         create(on: path.name, flow.interface, flow.address, flow.remote, .question, isBackup: true, at: now)
     }
 
@@ -236,10 +238,10 @@ extension ModeMachine {
         }
     }
 
-    /// Whether a subflow on another path can tell the peer something.
-    private func canSignal(about name: String, at now: MonotonicTime) -> MonotonicTime? {
+    /// From when on a subflow of another address can tell the peer something; nil where there is none.
+    private func canSignal(about address: SubflowAction.LocalAddress) -> MonotonicTime? {
         flows.filter { flow in
-            flow.path != name && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+            flow.address.id != address.id && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
         }.compactMap(\.signalsFrom).min()
     }
 
@@ -249,7 +251,7 @@ extension ModeMachine {
         guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
-            switch canSignal(about: name, at: now) {
+            switch canSignal(about: first.address) {
             case .some(let from) where from <= now: withdraw(first.address)
             case .some(let from): records[name]?.withdrawal = (first.address, from)
             case nil: records[name]?.withdrawal = (first.address, now)
@@ -269,12 +271,16 @@ extension ModeMachine {
     private mutating func settleWithdrawals(at now: MonotonicTime) {
         for name in records.keys.sorted() {
             guard let (address, after) = records[name]!.withdrawal else { continue }
-            guard dataFlow(name).map({ !flows[$0].isEstablished }) ?? true else {
+            guard
+                !flows.contains(where: {
+                    $0.address.id == address.id && $0.purpose == .data && $0.isEstablished
+                })
+            else {
                 // It is in use again.
                 records[name]!.withdrawal = nil
                 continue
             }
-            guard let from = canSignal(about: name, at: now) else { continue }
+            guard let from = canSignal(about: address) else { continue }
             let due = max(from, after)
             guard now >= due else {
                 wakeUps.append(due)
@@ -301,7 +307,7 @@ extension ModeMachine {
         guard let old else { return }
         var reason = decision.reason ?? .preferred
         if decision.reason == nil {
-            if let trouble = records[old]?.trouble {
+            if let trouble = records[old]?.trouble ?? records[old]?.overcome {
                 reason = .trouble(trouble)
             } else if let path = latestSnapshot?.interface(named: old),
                 let refusal = configuration.policy.refusal(of: path)
@@ -323,6 +329,12 @@ extension ModeMachine {
         if strandedSince == nil {
             strandedSince = now
             tell(.stranded)
+            // A path that was left alone for long may be all there is.
+            for name in records.keys {
+                let pause = min(.milliseconds(20) * (1 << min(records[name]!.failures, 6)), Self.retry)
+                records[name]!.nextAttempt = min(records[name]!.nextAttempt, now.advanced(by: pause))
+                wakeUps.append(records[name]!.nextAttempt)
+            }
         }
         let end = strandedSince!.advanced(by: configuration.disconnectedTimeout)
         if now >= end {

@@ -1,0 +1,131 @@
+import PathCore
+
+/// One of the client's ways to the server: an interface, and the network behind it.
+package struct SimulatedPath: Sendable {
+    /// What the server does with a join that comes this way.
+    package enum JoinFate: Sendable {
+        case accepted
+        /// Complete for the client, and ended at once: the server has no room for more.
+        case closedAtOnce
+        case refused
+    }
+
+    package var name: String
+    package var type: InterfaceType
+    package var index: InterfaceIndex
+    package var address: IPAddress
+    package var metric: UInt32
+    package var isExpensive = false
+    package var isConstrained = false
+
+    // MARK: The interface
+
+    package var exists = true
+    package var isUp = true
+    package var hasCarrier = true
+    package var hasAddress = true
+    package var hasRoute = true
+
+    // MARK: The network
+
+    /// In each direction, in nanoseconds.
+    package var upwards: Int64
+    package var downwards: Int64
+    /// Up to how much longer a packet takes, as a share.
+    package var jitter = 0.0
+    package var loss = 0.0
+    package var isOpenUpwards = true
+    package var isOpenDownwards = true
+    package var joins = JoinFate.accepted
+    /// Counts how often what is on the way forgot its subflows.
+    package var memory = 0
+    /// Since when packets and handshakes have been getting through as they do now; nil while they do not.
+    package internal(set) var worksSince: Int64? = 0
+
+    package init(
+        _ name: String, _ type: InterfaceType, index: InterfaceIndex, address: IPAddress,
+        roundTrip: Duration, metric: UInt32 = 100
+    ) {
+        self.name = name
+        self.type = type
+        self.index = index
+        self.address = address
+        self.metric = metric
+        upwards = roundTrip.wholeNanoseconds / 2
+        downwards = roundTrip.wholeNanoseconds / 2
+    }
+
+    package var roundTrip: Int64 { upwards + downwards }
+
+    /// Whether the kernel routes Internet traffic this way.
+    package var isUsable: Bool { exists && isUp && hasCarrier && hasAddress && hasRoute }
+
+    package var works: Bool {
+        isUsable && isOpenUpwards && isOpenDownwards && joins == .accepted && loss <= 0.02
+    }
+
+    /// The path as the monitor sees it.
+    package var interface: PathInterface {
+        PathInterface(
+            index: index, name: name, type: Verdict(type, .kernel),
+            expensive: Verdict(isExpensive ? .yes : .no, .settings),
+            constrained: Verdict(isConstrained, .settings),
+            addresses: hasAddress ? [InterfaceAddress(address, prefixLength: 24)] : [],
+            metric: hasRoute ? metric : nil, supportsIPv4: isUsable)
+    }
+
+    var exclusion: ExcludedInterface.Reason {
+        if !isUp { return .down }
+        if !hasCarrier { return .noCarrier }
+        return hasAddress ? .noDefaultRoute : .noAddress
+    }
+}
+
+extension SimulatedPath {
+    /// 198.51.100.2, interface 3.
+    package static func wifi(_ roundTrip: Duration = .milliseconds(20)) -> SimulatedPath {
+        SimulatedPath(
+            "wlan0", .wifi, index: 3, address: IPAddress(ipv4: 0xC633_6402), roundTrip: roundTrip, metric: 600
+        )
+    }
+
+    /// 203.0.113.2, interface 4, expensive.
+    package static func cellular(_ roundTrip: Duration = .milliseconds(40)) -> SimulatedPath {
+        var path = SimulatedPath(
+            "wwan0", .cellular, index: 4, address: IPAddress(ipv4: 0xCB00_7102), roundTrip: roundTrip,
+            metric: 700)
+        path.isExpensive = true
+        return path
+    }
+
+    /// 192.0.2.2, interface 2.
+    package static func wired(_ roundTrip: Duration = .milliseconds(10)) -> SimulatedPath {
+        SimulatedPath(
+            "eth0", .wired, index: 2, address: IPAddress(ipv4: 0xC000_0202), roundTrip: roundTrip)
+    }
+}
+
+/// Something that happens to a path of the client, meant by its place, or to the client.
+package enum SimulatedChange: Sendable {
+    case roundTrip(Int, Duration)
+    case jitter(Int, Double)
+    case loss(Int, Double)
+    /// In each direction: whether packets get through.
+    case open(Int, upwards: Bool, downwards: Bool)
+    /// A translator loses its table: what belongs to old subflows vanishes, new ones work.
+    case forget(Int)
+    case up(Int, Bool)
+    case carrier(Int, Bool)
+    case address(Int, Bool)
+    case route(Int, Bool)
+    /// The interface appears, with a new index and a new address, or is unplugged.
+    case plugged(Int, Bool)
+    case renumber(Int)
+    case expensive(Int, Bool)
+    case constrained(Int, Bool)
+    case joins(Int, SimulatedPath.JoinFate)
+    /// The client sleeps; its clock stands still meanwhile. Whether translators forget it.
+    case sleep(forgets: Bool)
+    /// Everything gets through again, everywhere.
+    case heal
+}

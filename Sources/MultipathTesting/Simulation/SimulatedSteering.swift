@@ -1,0 +1,112 @@
+import PathCore
+
+/// Runs a `ModeMachine` at one end of a simulation, as the library's `SupervisedConnection` does at a real one:
+/// the same calls in the same order.
+final class SimulatedSteering {
+    let end: SimulatedEnd
+    private(set) var machine: ModeMachine
+    private var written: Int64?
+    private var isAsleep = false
+    private var timer: Int64?
+    private let configuration: ModeConfiguration
+
+    init(
+        _ end: SimulatedEnd, _ configuration: ModeConfiguration, _ connection: SteeredConnection,
+        at now: Int64
+    ) {
+        self.end = end
+        self.configuration = configuration
+        machine = ModeMachine(configuration, connection, at: MonotonicTime(nanoseconds: now))
+    }
+
+    func begin(_ world: Simulation) {
+        let snapshot = end == .client ? world.told : world.serverSnapshot
+        perform(machine.begin(snapshot, at: time(world)), world)
+        settle(world)
+    }
+
+    // MARK: What the user says
+
+    func dataWasSent(_ world: Simulation) {
+        guard configuration.hasHints else { return }
+        if written == nil { written = world.now }
+        dataMoves(world)
+    }
+
+    func dataMoves(_ world: Simulation) {
+        guard configuration.hasHints, isAsleep else { return }
+        isAsleep = false
+        machine.dataMoves(at: time(world))
+        settle(world)
+    }
+
+    // MARK: What the machine hears
+
+    func take(_ snapshot: PathSnapshot, _ world: Simulation) {
+        perform(machine.snapshot(snapshot, at: time(world)), world)
+        settle(world)
+    }
+
+    func take(_ event: SubflowEvent, _ world: Simulation) {
+        perform(machine.event(event, at: time(world)), world)
+        settle(world)
+    }
+
+    func knockAnswered(_ path: String, _ world: Simulation) {
+        perform(machine.knockAnswered(path, at: time(world)), world)
+        settle(world)
+    }
+
+    func timeReached(_ world: Simulation) {
+        // A timer that was replaced by an earlier one.
+        guard let timer, timer <= world.now else { return }
+        self.timer = nil
+        takeDueSample(world)
+        perform(machine.timeReached(time(world)), world)
+        settle(world)
+    }
+
+    private func takeDueSample(_ world: Simulation) {
+        guard machine.needsSample(at: time(world)) else { return }
+        let first = written
+        written = nil
+        perform(
+            machine.sample(
+                world.sample(end), written: first.map { MonotonicTime(nanoseconds: $0) }, at: time(world)),
+            world)
+    }
+
+    private func perform(_ actions: [ModeAction], _ world: Simulation) {
+        for action in actions {
+            let place = world.steps.count
+            world.steps.append(.init(time: world.now, end: end, action: action))
+            if case .knock(_, let interface, _) = action { world.startKnock(at: interface) }
+            guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
+                continue
+            }
+            world.steps[place].failure = failure
+            perform(machine.failed(order, failure, at: time(world)), world)
+        }
+    }
+
+    private func settle(_ world: Simulation) {
+        for _ in 0..<4 where machine.needsSample(at: time(world)) { takeDueSample(world) }
+        guard !machine.isOver else {
+            timer = nil
+            return
+        }
+        if machine.nextSample == nil {
+            isAsleep = true
+            if written != nil { dataMoves(world) }
+        }
+        guard let deadline = machine.nextDeadline else { return }
+        if let timer, timer <= deadline.nanoseconds { return }
+        var due = max(deadline.nanoseconds, world.now)
+        let lag = world.options.timerLag.wholeNanoseconds
+        if lag > 0 { due += Int64(world.random.share() * Double(lag)) }
+        timer = due
+        world.queue.add(.steering(end), at: due)
+    }
+
+    private func time(_ world: Simulation) -> MonotonicTime { MonotonicTime(nanoseconds: world.now) }
+}

@@ -1,0 +1,113 @@
+// What happens to the client's paths, and how its monitor tells of it.
+
+import PathCore
+
+extension Simulation {
+    func change(_ change: SimulatedChange) {
+        switch change {
+        case .roundTrip(let path, let time):
+            paths[path].upwards = time.wholeNanoseconds / 2
+            paths[path].downwards = time.wholeNanoseconds / 2
+            noteWorking(path, anew: true)
+        case .jitter(let path, let share):
+            paths[path].jitter = share
+            noteWorking(path, anew: true)
+        case .loss(let path, let share):
+            paths[path].loss = share
+            noteWorking(path, anew: true)
+        case .open(let path, let upwards, let downwards):
+            paths[path].isOpenUpwards = upwards
+            paths[path].isOpenDownwards = downwards
+            noteWorking(path)
+        case .forget(let path):
+            paths[path].memory += 1
+            forgottenAt = now
+            noteWorking(path, anew: true)
+        case .joins(let path, let fate):
+            paths[path].joins = fate
+            noteWorking(path)
+        case .up(let path, let isSet): alter(path) { $0.isUp = isSet }
+        case .carrier(let path, let isSet): alter(path) { $0.hasCarrier = isSet }
+        case .address(let path, let isSet): alter(path) { $0.hasAddress = isSet }
+        case .route(let path, let isSet): alter(path) { $0.hasRoute = isSet }
+        case .expensive(let path, let isSet): alter(path) { $0.isExpensive = isSet }
+        case .constrained(let path, let isSet): alter(path) { $0.isConstrained = isSet }
+        case .plugged(let path, let isSet):
+            alter(path) {
+                if isSet, !$0.exists { $0.index += 10 }
+                $0.exists = isSet
+            }
+        case .renumber(let path):
+            alter(path) { path in
+                let bits = path.address.networkBytes.reduce(0) { $0 << 8 | UInt32($1) }
+                path.address = IPAddress(ipv4: bits + 1)
+            }
+        case .sleep(let forgets):
+            resumes += 1
+            if forgets { forgottenAt = now }
+            for path in paths.indices {
+                if forgets { paths[path].memory += 1 }
+                noteWorking(path, anew: true)
+            }
+            after(options.monitorDelay.wholeNanoseconds, .snapshot)
+        case .heal:
+            for path in paths.indices {
+                (paths[path].loss, paths[path].jitter, paths[path].joins) = (0, 0, .accepted)
+                (paths[path].isOpenUpwards, paths[path].isOpenDownwards) = (true, true)
+                alter(path) {
+                    if !$0.exists { $0.index += 10 }
+                    ($0.exists, $0.isUp, $0.hasCarrier) = (true, true, true)
+                    ($0.hasAddress, $0.hasRoute) = (true, true)
+                }
+            }
+        }
+    }
+
+    private func alter(_ path: Int, _ body: (inout SimulatedPath) -> Void) {
+        body(&paths[path])
+        noteWorking(path, anew: true)
+        after(options.monitorDelay.wholeNanoseconds, .snapshot)
+    }
+
+    func noteWorking(_ path: Int, anew: Bool = false) {
+        if !paths[path].works {
+            paths[path].worksSince = nil
+        } else if anew || paths[path].worksSince == nil {
+            paths[path].worksSince = now
+        }
+    }
+
+    /// The client's paths as its monitor tells them, in the order of preference.
+    package func snapshot() -> PathSnapshot {
+        generation += 1
+        var snapshot = PathSnapshot(generation: generation, resumes: resumes)
+        for path in paths.sorted(by: Self.isPreferred) where path.exists {
+            if path.isUsable {
+                snapshot.interfaces.append(path.interface)
+            } else {
+                snapshot.excluded.append(ExcludedInterface(path.interface, reason: path.exclusion))
+            }
+        }
+        return snapshot
+    }
+
+    /// Not constrained, not expensive, then by type, as the reducer ranks them.
+    package static func isPreferred(_ left: SimulatedPath, _ right: SimulatedPath) -> Bool {
+        let ranks = [left, right].map {
+            ($0.isConstrained ? 100 : 0) + ($0.isExpensive ? 10 : 0)
+                + ($0.type == .wired ? 0 : $0.type == .wifi ? 1 : 2)
+        }
+        return ranks[0] == ranks[1] ? left.metric < right.metric : ranks[0] < ranks[1]
+    }
+
+    var serverSnapshot: PathSnapshot {
+        PathSnapshot(
+            generation: 1,
+            interfaces: [
+                PathInterface(
+                    index: 2, name: "eth0", type: Verdict(.wired, .kernel),
+                    addresses: [InterfaceAddress(Self.serverEndpoint.address, prefixLength: 24)], metric: 100,
+                    supportsIPv4: true)
+            ])
+    }
+}

@@ -1,0 +1,161 @@
+// What the kernel does with the orders of whoever steers, and what it tells when it is asked.
+
+import PathCore
+
+extension Simulation {
+    /// Performs an order at one end.
+    /// - Returns: what the kernel says against it.
+    func perform(_ order: SubflowAction, at end: SimulatedEnd) -> ActionFailure? {
+        switch order {
+        case .create(let local, let isBackup, let remote):
+            return create(local, isBackup, remote, at: end)
+        case .withdraw(let local): return withdraw(local, at: end)
+        case .destroy(let local, let remote):
+            guard let number = find(local, remote, end) else {
+                mistake = mistake ?? "\(order) is about nothing"
+                return .failed("ESRCH")
+            }
+            if end == .client {
+                endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
+            }
+            guard subflows[number][end].state != .closed else { return number == 0 ? nil : .alreadyGone }
+            close(number, end, error: nil, reset: nil, tells: .end)
+        case .prioritize(let local, let remote, let isBackup):
+            guard let number = find(local, remote, end) else {
+                mistake = mistake ?? "\(order) is about nothing"
+                return .failed("EINVAL")
+            }
+            guard subflows[number][end].state == .established else { return .failed("EINVAL") }
+            subflows[number][end].isBackup = isBackup
+            send(.priority(isBackup: isBackup), number, from: end)
+            pump(end)
+        case .announce(let local):
+            // The kernel knows the address from now on, so that it can be withdrawn.
+            guard local.id != 0, isFree(local) else { return .failed("EINVAL") }
+            remember(local, end)
+        }
+        return nil
+    }
+
+    private func find(_ local: IPEndpoint, _ remote: IPEndpoint, _ end: SimulatedEnd) -> Int? {
+        subflows.indices.first {
+            endpoints(of: $0, end) == (local, remote) && subflows[$0][end].state != .absent
+        }
+    }
+
+    private func create(
+        _ local: SubflowAction.LocalAddress, _ isBackup: Bool, _ remote: IPEndpoint, at end: SimulatedEnd
+    ) -> ActionFailure? {
+        guard end == .client, remote == Self.serverEndpoint else {
+            mistake = mistake ?? "a join to \(remote) from the \(end)"
+            return .failed("EINVAL")
+        }
+        guard endpoints[end.rawValue].isReady else { return .notReady }
+        guard isFree(local) else {
+            mistake = mistake ?? "the id \(local.id) for \(local.address) is wrong"
+            return .failed("EINVAL")
+        }
+        guard
+            let place = paths.firstIndex(where: { $0.exists && $0.hasAddress && $0.address == local.address })
+        else { return .failed("EADDRNOTAVAIL") }
+        let path = paths[place]
+        guard path.index == local.interface ?? path.index, path.isUsable else {
+            return .failed("ENETUNREACH")
+        }
+        remember(local, end)
+        var subflow = SimulatedSubflow(
+            path: place, index: path.index, address: path.address, port: takePort(), id: local.id,
+            memory: path.memory, beginsAsBackup: isBackup, joinSentAt: now)
+        subflow.client.state = .synSent
+        subflow.client.isBackup = isBackup
+        subflows.append(subflow)
+        let number = subflows.count - 1
+        send(.join, number, from: .client)
+        after(1_000_000_000, .handshake(subflow: number, attempt: 0))
+        return nil
+    }
+
+    /// Whether the id is the address's, or nobody's.
+    private func isFree(_ local: SubflowAction.LocalAddress) -> Bool {
+        let first = subflows[0].address
+        if local.id == 0 || local.address == first { return local.id == 0 && local.address == first }
+        return endpoints[SimulatedEnd.client.rawValue].ids.allSatisfy {
+            ($0.address == local.address) == ($0.id == local.id)
+        }
+    }
+
+    private func remember(_ local: SubflowAction.LocalAddress, _ end: SimulatedEnd) {
+        guard local.id != 0, !endpoints[end.rawValue].ids.contains(where: { $0.id == local.id }) else {
+            return
+        }
+        endpoints[end.rawValue].ids.append((local.address, local.id))
+    }
+
+    /// RM_ADDR, once, over a subflow that is there; the peer ignores it where that one is too young.
+    private func withdraw(_ local: SubflowAction.LocalAddress, at end: SimulatedEnd) -> ActionFailure? {
+        let side = end.rawValue
+        if local.id != 0 {
+            guard endpoints[side].ids.contains(where: { $0.id == local.id }) else { return .failed("EINVAL") }
+            endpoints[side].ids.removeAll { $0.id == local.id }
+        }
+        let bearer = subflows.indices.first { number in
+            subflows[number][end].state == .established && subflows[number].id != local.id
+                && subflows[number][end].timeouts == 0
+        }
+        if let bearer {
+            let isCounted = subflows[bearer][end].isConfirmed
+            send(.removeAddress(local.id, isCounted: isCounted), bearer, from: end)
+        }
+        return nil
+    }
+
+    // MARK: Samples
+
+    func sample(_ end: SimulatedEnd) -> TransportSample {
+        samples += 1
+        var connection = ConnectionSample(token: Self.token)
+        let endpoint = endpoints[end.rawValue]
+        connection.acknowledged = UInt64(endpoint.acknowledged) * Self.chunkSize
+        connection.writeSequence = UInt64(endpoint.written) * Self.chunkSize
+        connection.firstUnacknowledged = connection.acknowledged
+        connection.bytesReceived = endpoint.chunksReceived * Self.chunkSize
+        var list: [SubflowSample] = []
+        for number in subflows.indices {
+            let state = subflows[number][end].state
+            // The first stays listed after its end.
+            guard state != .absent, state != .closed || number == 0 else { continue }
+            if end == .server, state == .synReceived { continue }
+            list.append(sample(number, end))
+        }
+        return TransportSample(kind: .mptcp(token: Self.token.value), subflows: list, connection: connection)
+    }
+
+    private func sample(_ number: Int, _ end: SimulatedEnd) -> SubflowSample {
+        let half = subflows[number][end]
+        let (local, remote) = endpoints(of: number, end)
+        var sample = SubflowSample(
+            id: UInt32(number), local: local, remote: remote, bytesSent: half.bytesSent,
+            bytesRetransmitted: UInt64(half.retransmissions) * Self.chunkSize,
+            bytesReceived: UInt64(half.expected) * Self.chunkSize, smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
+            rttVariation: .nanoseconds(half.variation / 1000 * 1000), minimumRTT: half.minimum < .max ? .nanoseconds(half.minimum / 1000 * 1000) : nil)
+        sample.state =
+            switch half.state {
+            case .established: .established
+            case .synSent: .synSent
+            case .synReceived: .synReceived
+            case .absent, .closed: .closed
+            }
+        sample.unacknowledged = UInt32(half.inFlight.count)
+        sample.acknowledged = half.acknowledged
+        sample.delivered = half.delivered
+        sample.retransmissions = half.retransmissions
+        sample.timeouts = UInt8(clamping: half.timeouts)
+        sample.sinceDataSent = age(half.dataSentAt)
+        sample.sinceDataReceived = age(half.dataReceivedAt)
+        sample.sinceAcknowledgement = age(half.acknowledgementAt)
+        return sample
+    }
+
+    /// In whole milliseconds, as the kernel counts.
+    private func age(_ time: Int64) -> Duration { .milliseconds((now - time) / 1_000_000) }
+}

@@ -1,0 +1,190 @@
+// Packets on their way, and what becomes of them at the other end.
+
+import PathCore
+
+extension Simulation {
+    func send(_ packet: SimulatedPacket, _ number: Int, from end: SimulatedEnd) {
+        let path = paths[subflows[number].path]
+        let goesUp = end == .client
+        guard path.isUsable, path.index == subflows[number].index,
+            path.address == subflows[number].address, path.memory == subflows[number].memory,
+            goesUp ? path.isOpenUpwards : path.isOpenDownwards,
+            path.loss == 0 || random.share() >= path.loss
+        else { return }
+        var delay = goesUp ? path.upwards : path.downwards
+        if path.jitter > 0 { delay += Int64(Double(delay) * path.jitter * random.share()) }
+        // In order, as on most paths.
+        let arrival = max(now + delay, subflows[number][end.other].lastArrival + 1)
+        subflows[number][end.other].lastArrival = arrival
+        queue.add(.packet(subflow: number, to: end.other, packet), at: arrival)
+    }
+
+    func arrive(_ packet: SimulatedPacket, _ number: Int, at end: SimulatedEnd) {
+        switch packet {
+        case .join: answerJoin(number)
+        case .joinAnswer: completeJoin(number)
+        case .joinEnd: confirmJoin(number)
+        case .joinConfirmation:
+            if subflows[number].client.state == .established { subflows[number].client.isConfirmed = true }
+        case .data(let sequence, let data, let sentAt): take(sequence, data, sentAt, number, at: end)
+        case .acknowledgement(let next, let one, let dataNext, let echo):
+            guard subflows[number][end].state == .established else { return }
+            takeAcknowledgement(next: next, one: one, echo: echo, number, at: end)
+            takeDataAcknowledgement(dataNext, at: end)
+            pump(end)
+        case .removeAddress(let id, let isCounted):
+            guard isCounted, subflows[number][end].state == .established else { return }
+            for other in subflows.indices where subflows[other].id == id {
+                close(other, end, error: nil, reset: nil, tells: .reset(.unspecified))
+            }
+        case .priority(let isBackup):
+            guard subflows[number][end].state == .established else { return }
+            subflows[number][end].peerWantsBackup = isBackup
+            pump(end)
+        case .end: close(number, end, error: nil, reset: nil, tells: nil)
+        case .reset(let reason):
+            let wasNew = subflows[number][end].state == .synSent
+            close(number, end, error: wasNew ? 111 : 104, reset: reason, tells: nil)
+        }
+    }
+
+    // MARK: Knocks
+
+    func startKnock(at interface: InterfaceIndex) {
+        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return }
+        sendKnock(path, attempt: 0)
+    }
+
+    /// The kernel repeats it after 1 and 3 s, until it is answered.
+    func sendKnock(_ path: Int, attempt: Int) {
+        guard attempt == 0 || knocking.contains(path) else { return }
+        knocking.insert(path)
+        if attempt < 2 {
+            after(1_000_000_000 << Int64(attempt), .knockAgain(path: path, attempt: attempt + 1))
+        }
+        guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss else {
+            return
+        }
+        after(paths[path].upwards, .knock(path: path, arrives: true))
+    }
+
+    /// Whatever the server says to it, it says something.
+    func knock(_ path: Int, arrives: Bool) {
+        if arrives {
+            guard paths[path].isOpenDownwards, random.share() >= paths[path].loss else { return }
+            after(paths[path].downwards, .knock(path: path, arrives: false))
+        } else if paths[path].isUsable, knocking.remove(path) != nil {
+            steering[SimulatedEnd.client.rawValue]?.knockAnswered(paths[path].name, self)
+        }
+    }
+
+    // MARK: Joins
+
+    private func answerJoin(_ number: Int) {
+        let path = paths[subflows[number].path]
+        if path.joins == .refused { return send(.reset(.prohibited), number, from: .server) }
+        switch subflows[number].server.state {
+        case .absent:
+            subflows[number].server.state = .synReceived
+            subflows[number].server.peerWantsBackup = subflows[number].beginsAsBackup
+            subflows[number].server.begin(at: now)
+            send(.joinAnswer, number, from: .server)
+        case .synReceived, .established: send(.joinAnswer, number, from: .server)
+        case .synSent, .closed: send(.reset(nil), number, from: .server)
+        }
+    }
+
+    private func completeJoin(_ number: Int) {
+        guard subflows[number].client.state == .synSent else {
+            if subflows[number].client.state == .closed { send(.reset(nil), number, from: .client) }
+            return
+        }
+        subflows[number].client.state = .established
+        subflows[number].client.begin(at: now)
+        subflows[number].client.measure(max(now - subflows[number].joinSentAt, 1))
+        notify(.client, .established(subflow: number))
+        send(.joinEnd, number, from: .client)
+        after(subflows[number].client.retransmissionTimeout, .handshake(subflow: number, attempt: 0))
+        pump(.client)
+    }
+
+    private func confirmJoin(_ number: Int) {
+        guard subflows[number].server.state != .closed else {
+            return send(.reset(nil), number, from: .server)
+        }
+        if paths[subflows[number].path].joins != .accepted {
+            return close(number, .server, error: nil, reset: nil, tells: .reset(.lackOfResources))
+        }
+        if subflows[number].server.state == .synReceived {
+            subflows[number].server.state = .established
+            subflows[number].server.isConfirmed = true
+            subflows[number].server.measure(paths[subflows[number].path].roundTrip)
+            notify(.server, .established(subflow: number))
+        }
+        send(.joinConfirmation, number, from: .server)
+        pump(.server)
+    }
+
+    func repeatHandshake(_ number: Int, attempt: Int) {
+        switch subflows[number].client.state {
+        case .synSent:
+            // After 1, 3, 7, 15 and 31 s (tcp_syn_retries allows more, but nobody waits for it).
+            guard attempt < 5 else { return close(number, .client, error: 110, reset: nil, tells: nil) }
+            subflows[number].joinSentAt = now
+            send(.join, number, from: .client)
+            after(1_000_000_000 << Int64(attempt + 1), .handshake(subflow: number, attempt: attempt + 1))
+        case .established where !subflows[number].client.isConfirmed && attempt < 8:
+            send(.joinEnd, number, from: .client)
+            after(
+                subflows[number].client.retransmissionTimeout << Int64(attempt + 1),
+                .handshake(subflow: number, attempt: attempt + 1))
+        case .established, .absent, .synReceived, .closed: break
+        }
+    }
+
+    // MARK: Ends
+
+    /// Ends a subflow at one end. What was on its way goes again, over another.
+    func close(
+        _ number: Int, _ end: SimulatedEnd, error: Int32?, reset: ResetReason?, tells packet: SimulatedPacket?
+    ) {
+        guard subflows[number][end].state != .closed, subflows[number][end].state != .absent else { return }
+        if let packet { send(packet, number, from: end) }
+        subflows[number][end].state = .closed
+        subflows[number][end].inFlight = []
+        subflows[number][end].timerDue = .max
+        sendAllAgain(end)
+        notify(end, .closed(subflow: number, error: error, reset: reset))
+        pump(end)
+    }
+
+    private func notify(_ end: SimulatedEnd, _ notice: SimulatedNotice) {
+        guard steering[end.rawValue] != nil else { return }
+        if options.losesEvents > 0, random.next() % options.losesEvents == 0 {
+            return after(2_000_000, .notice(end, .lost))
+        }
+        after(50_000, .notice(end, notice))
+    }
+
+    func deliver(_ notice: SimulatedNotice, to end: SimulatedEnd) {
+        let event: SubflowEvent =
+            switch notice {
+            case .established(let number):
+                .subflowEstablished(Self.token, facts(number, end), error: nil)
+            case .closed(let number, let error, let reset):
+                .subflowClosed(Self.token, facts(number, end), SubflowEnd(error: error, reset: reset))
+            case .lost: .lost
+            }
+        steering[end.rawValue]?.take(event, self)
+    }
+
+    private func facts(_ number: Int, _ end: SimulatedEnd) -> SubflowFacts {
+        let (local, remote) = endpoints(of: number, end)
+        return SubflowFacts(local: local, remote: remote)
+    }
+
+    func endpoints(of number: Int, _ end: SimulatedEnd) -> (local: IPEndpoint, remote: IPEndpoint) {
+        let client = IPEndpoint(subflows[number].address, port: subflows[number].port)
+        return end == .client ? (client, Self.serverEndpoint) : (Self.serverEndpoint, client)
+    }
+}

@@ -1,0 +1,202 @@
+// Two ends of an MPTCP connection in simulated time: their kernels, the networks between them, what their
+// users do, and a `ModeMachine` that steers at one end or at both. No clock is read and nobody waits: `step`
+// goes to the next thing that happens. The same seed gives the same run.
+//
+//   traffic ─► endpoint ─► subflow ─► path ─► subflow ─► endpoint ─► traffic
+//                 ▲           │ samples, events
+//                 └─ orders ◄─┴─ SimulatedSteering (a ModeMachine, run as the library runs it)
+//
+// Data are chunks of a thousand bytes. Of TCP there are handshakes, cumulative and selective acknowledgements,
+// fast retransmission, the retransmission timer, delayed acknowledgements; of MPTCP joins, data sequence
+// numbers, backup subflows, RM_ADDR, MP_PRIO, resets, and sending again over another subflow what does not
+// get through, or what was unacknowledged when one ended. Congestion is not modelled: a subflow takes 32 chunks at a time.
+
+import PathCore
+
+package final class Simulation {
+    package struct Options: Sendable {
+        package var seed: UInt64 = 1
+        package var delaysAcknowledgements = false
+        /// How late the steering's timers are at most.
+        package var timerLag = Duration.zero
+        /// One in so many events of the kernel is lost, and said to be; 0 for none.
+        package var losesEvents: UInt64 = 0
+        /// How long after a change the path monitor tells of it.
+        package var monitorDelay = Duration.milliseconds(1)
+
+        package init() {}
+    }
+
+    /// What a steering machine wanted, and when.
+    package struct Step: Sendable, Equatable {
+        package var time: Int64
+        package var end: SimulatedEnd
+        package var action: ModeAction
+        /// What the kernel said against an order.
+        package var failure: ActionFailure?
+    }
+
+    package internal(set) var paths: [SimulatedPath]
+    /// Nanoseconds since the start.
+    package internal(set) var now: Int64 = 0
+    package internal(set) var steps: [Step] = []
+    /// An order that named a subflow which never was; nil as long as there was none.
+    package internal(set) var mistake: String?
+    /// How many samples were taken.
+    package internal(set) var samples = 0
+    /// What the client's monitor told last.
+    package internal(set) var told = PathSnapshot()
+
+    static let serverEndpoint = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
+    static let chunkSize: UInt64 = 1000
+    static let maximumInFlight = 32
+    static let maximumOutstanding = 64
+    static let token = ConnectionToken(7)
+
+    let options: Options
+    let traffic: SimulatedTraffic
+    let changes: [(time: Duration, change: SimulatedChange)]
+    var queue = EventQueue()
+    var random: SimulatedRandom
+    var subflows: [SimulatedSubflow] = []
+    var endpoints = [SimulatedEndpoint(), SimulatedEndpoint()]
+    var steering: [SimulatedSteering?] = [nil, nil]
+    var nextPort: UInt16 = 40_000
+    var generation: UInt64 = 0
+    var resumes: UInt64 = 0
+    var awaitsRequest = false
+    /// Paths where a plain handshake is under way.
+    var knocking: Set<Int> = []
+
+    /// - Parameter first: the place of the path over which the connection came about.
+    package init(
+        paths: [SimulatedPath], first: Int = 0, traffic: SimulatedTraffic,
+        changes: [(time: Duration, change: SimulatedChange)] = [], options: Options = Options()
+    ) {
+        self.paths = paths
+        self.traffic = traffic
+        self.changes = changes
+        self.options = options
+        random = SimulatedRandom(seed: options.seed)
+        for index in paths.indices { noteWorking(index, anew: true) }
+        let path = paths[first]
+        var subflow = SimulatedSubflow(
+            path: first, index: path.index, address: path.address, port: takePort(), id: 0,
+            memory: path.memory, beginsAsBackup: false, joinSentAt: 0)
+        for end in [SimulatedEnd.client, .server] {
+            subflow[end].state = .established
+            subflow[end].isConfirmed = true
+            subflow[end].measure(path.roundTrip)
+        }
+        subflows = [subflow]
+        for (place, change) in changes.enumerated() {
+            queue.add(.change(place), at: change.time.wholeNanoseconds)
+        }
+        for (place, phase) in traffic.phases.enumerated() {
+            queue.add(.phase(place), at: phase.start.wholeNanoseconds)
+        }
+    }
+
+    /// Has one end steered from now on.
+    package func steer(_ end: SimulatedEnd, _ configuration: ModeConfiguration) {
+        var configuration = configuration
+        configuration.isAcceptor = end == .server
+        let client = IPEndpoint(subflows[0].address, port: subflows[0].port)
+        let connection = SteeredConnection(
+            token: Self.token, local: end == .client ? client : Self.serverEndpoint,
+            remote: end == .client ? Self.serverEndpoint : client,
+            interface: end == .client ? subflows[0].index : 2)
+        let steering = SimulatedSteering(end, configuration, connection, at: now)
+        self.steering[end.rawValue] = steering
+        told = snapshot()
+        steering.begin(self)
+    }
+
+    /// When a translator last forgot its subflows; nil for never.
+    package internal(set) var forgottenAt: Int64?
+
+    /// Whether the client's kernel takes orders: the first data were acknowledged.
+    package var isReady: Bool { endpoints[SimulatedEnd.client.rawValue].isReady }
+
+    /// The machine that steers an end.
+    package func machine(_ end: SimulatedEnd) -> ModeMachine? { steering[end.rawValue]?.machine }
+
+    /// Goes to the next thing that happens.
+    /// - Returns: false where nothing is left to happen up to the given time.
+    package func step(until end: Int64) -> Bool {
+        guard let time = queue.nextTime, time <= end, let next = queue.takeFirst() else { return false }
+        now = time
+        take(next.event)
+        return true
+    }
+
+    package func run(until end: Duration) {
+        let end = end.wholeNanoseconds
+        while step(until: end) {}
+        now = max(now, end)
+    }
+
+    private func take(_ event: SimulatedEvent) {
+        switch event {
+        case .packet(let subflow, let end, let packet): arrive(packet, subflow, at: end)
+        case .retransmission(let subflow, let end): timerFired(subflow, end)
+        case .dataRetransmission(let end): dataTimerFired(end)
+        case .delayedAcknowledgement(let subflow, let end): payDebt(subflow, end)
+        case .handshake(let subflow, let attempt): repeatHandshake(subflow, attempt: attempt)
+        case .notice(let end, let notice): deliver(notice, to: end)
+        case .knock(let path, let arrives): knock(path, arrives: arrives)
+        case .knockAgain(let path, let attempt): sendKnock(path, attempt: attempt)
+        case .change(let place): change(changes[place].change)
+        case .snapshot:
+            told = snapshot()
+            steering[SimulatedEnd.client.rawValue]?.take(told, self)
+        case .phase(let place): begin(phase: place)
+        case .tick(let phase): tick(phase)
+        case .steering(let end): steering[end.rawValue]?.timeReached(self)
+        }
+    }
+
+    func takePort() -> UInt16 {
+        nextPort += 1
+        return nextPort
+    }
+
+    func after(_ nanoseconds: Int64, _ event: SimulatedEvent) { queue.add(event, at: now + nanoseconds) }
+
+    // MARK: What a test looks at
+
+    /// Since when the oldest chunk has been waiting that its reader has not got; nil for none.
+    package func waitingSince(from end: SimulatedEnd) -> Int64? {
+        let (writer, reader) = (end.rawValue, end.other.rawValue)
+        let next = endpoints[reader].expected
+        return next < endpoints[writer].written ? endpoints[writer].writtenAt[next] : nil
+    }
+
+    /// How many chunks an end has read.
+    package func chunksRead(by end: SimulatedEnd) -> Int { endpoints[end.rawValue].expected }
+
+    /// One end's open subflows as text, with what is on its way on each.
+    package func summary(of end: SimulatedEnd) -> String {
+        let endpoint = endpoints[end.rawValue]
+        let open = subflows.filter { $0[end].state != .closed && $0[end].state != .absent }
+        let lines = open.map { subflow in
+            let half = subflow[end]
+            return "  \(subflow.address):\(subflow.port) \(half.state)\(half.standsBy ? " backup" : ""), "
+                + "\(half.inFlight.count) in flight, \(half.timeouts) timeouts"
+                + (paths[subflow.path].memory == subflow.memory ? "" : ", forgotten")
+        }
+        return "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
+            + lines.joined(separator: "\n")
+    }
+
+    /// The places of the paths on which the client has open subflows, complete or not.
+    package var openPaths: [(path: Int, isComplete: Bool)] {
+        subflows.compactMap { subflow in
+            switch subflow.client.state {
+            case .synSent, .synReceived: (subflow.path, false)
+            case .established: (subflow.path, true)
+            case .absent, .closed: nil
+            }
+        }
+    }
+}

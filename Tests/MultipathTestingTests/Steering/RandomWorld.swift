@@ -1,0 +1,174 @@
+import MultipathTesting
+import PathCore
+
+/// A connection in a world where paths come, go, get slow, lossy, silent, forgetful, expensive; made from a
+/// seed alone.
+struct RandomWorld: CustomStringConvertible {
+    /// When its users fall silent.
+    static let activeTime = Duration.seconds(12)
+
+    let seed: UInt64
+    var configuration: ModeConfiguration
+    var steersServer = false
+    var paths: [SimulatedPath] = []
+    var first = 0
+    var traffic = SimulatedTraffic([])
+    var changes: [(time: Duration, change: SimulatedChange)] = []
+    var options = Simulation.Options()
+
+    private var random: SimulatedRandom
+
+    init(seed: UInt64) {
+        self.seed = seed
+        random = SimulatedRandom(seed: seed)
+        configuration = ModeConfiguration(mode: .handover)
+        configuration.mode = pick([.handover, .interactive, .aggregate])
+        configuration.hasHints = !oneIn(5)
+        configuration.disconnectedTimeout = oneIn(6) ? .seconds(Int(draw(4)) + 1) : .seconds(60)
+        steersServer = oneIn(2)
+        makePaths()
+        makePolicy()
+        makeTraffic()
+        makeChanges()
+        options.seed = draw(.max)
+        options.delaysAcknowledgements = oneIn(3)
+        options.timerLag = oneIn(3) ? .milliseconds(Int(draw(4)) + 1) : .zero
+        options.losesEvents = oneIn(8) ? draw(5) + 1 : 0
+        options.monitorDelay = .milliseconds(Int(draw(20)))
+    }
+
+    func begin() -> Simulation {
+        let simulation = Simulation(
+            paths: paths, first: first, traffic: traffic, changes: changes, options: options)
+        if steersServer { simulation.steer(.server, ModeConfiguration(mode: configuration.mode)) }
+        simulation.steer(.client, configuration)
+        return simulation
+    }
+
+    // MARK: Drawing
+
+    private mutating func draw(_ limit: UInt64) -> UInt64 { random.next() % limit }
+    private mutating func oneIn(_ times: UInt64) -> Bool { draw(times) == 0 }
+    private mutating func pick<Value>(_ values: [Value]) -> Value { values[Int(draw(UInt64(values.count)))] }
+    private mutating func time(_ range: Range<UInt64>) -> Duration {
+        .milliseconds(Int64(range.lowerBound + draw(range.upperBound - range.lowerBound)))
+    }
+
+    private mutating func roundTrip() -> Duration { .milliseconds(pick([5, 15, 20, 30, 40, 60, 100, 180])) }
+
+    private mutating func makePaths() {
+        var kinds = [0, 1, 2, 3]
+        for _ in 0..<pick([1, 2, 2, 2, 3, 3]) {
+            let kind = kinds.remove(at: Int(draw(UInt64(kinds.count))))
+            var path: SimulatedPath =
+                switch kind {
+                case 0: .wifi(roundTrip())
+                case 1: .cellular(roundTrip())
+                case 2: .wired(roundTrip())
+                default:
+                    SimulatedPath(
+                        "wlan1", .wifi, index: 6, address: IPAddress(ipv4: 0xC633_6482),
+                        roundTrip: roundTrip(), metric: 650)
+                }
+            if oneIn(3) { path.isExpensive.toggle() }
+            if oneIn(8) { path.isConstrained = true }
+            if oneIn(4) { path.jitter = pick([0.1, 0.3, 1]) }
+            if oneIn(5) { path.loss = pick([0.005, 0.01, 0.03, 0.1]) }
+            if oneIn(12) { path.joins = pick([.closedAtOnce, .refused]) }
+            paths.append(path)
+        }
+        first = Int(draw(UInt64(paths.count)))
+        for place in paths.indices where place != first && oneIn(4) {
+            paths[place].exists = false
+            changes.append((time(0..<6000), .plugged(place, true)))
+        }
+    }
+
+    /// Of rules that forbid the path over which the connection came about nothing is kept.
+    private mutating func makePolicy() {
+        var policy = PathPolicy()
+        if oneIn(5) { policy.allowsExpensivePaths = false }
+        if oneIn(6) { policy.allowsConstrainedPaths = false }
+        if oneIn(10) { policy.prohibitedInterfaceTypes = [pick([.wifi, .cellular, .wired])] }
+        if oneIn(10) { policy.prohibitedInterfaces = [pick(["wlan0", "wlan1", "wwan0", "eth0"])] }
+        if oneIn(20) { policy.requiredInterface = paths[first].name }
+        if oneIn(6) { policy.preferredInterface = pick(paths.map(\.name)) }
+        if policy.refusal(of: paths[first].interface) == nil { configuration.policy = policy }
+    }
+
+    private mutating func makeTraffic() {
+        var start = Duration.zero
+        while start < Self.activeTime {
+            let pattern: SimulatedTraffic.Pattern =
+                switch draw(10) {
+                case 0: .idle
+                case 1, 2: .upload(every: .milliseconds(pick([15, 30, 70, 200])))
+                case 3, 4: .download(every: .milliseconds(pick([15, 30, 50, 70])))
+                case 5: .both(every: .milliseconds(pick([25, 60])))
+                default:
+                    .requests(
+                        answers: pick([1, 1, 1, 3, 10]), pause: .milliseconds(pick([1, 20, 50, 150, 600])))
+                }
+            traffic.phases.append((start, pattern))
+            start += time(1000..<9000)
+        }
+        traffic.phases.append((Self.activeTime, .idle))
+    }
+
+    private mutating func makeChanges() {
+        for _ in 0..<draw(7) {
+            let start = time(50..<9000)
+            let path = Int(draw(UInt64(paths.count)))
+            let (change, undo) = change(path)
+            changes.append((start, change))
+            if let undo, !oneIn(4) { changes.append((start + time(20..<3000), undo)) }
+        }
+        if !oneIn(3) { changes.append((time(7000..<10_000), .heal)) }
+        changes.sort { $0.time < $1.time }
+    }
+
+    private mutating func change(_ path: Int) -> (SimulatedChange, undo: SimulatedChange?) {
+        let works = SimulatedChange.open(path, upwards: true, downwards: true)
+        switch draw(20) {
+        case 0...3: return (.open(path, upwards: false, downwards: false), works)
+        case 4: return (.open(path, upwards: true, downwards: false), works)
+        case 5: return (.open(path, upwards: false, downwards: true), works)
+        case 6: return (.forget(path), nil)
+        case 7: return (.carrier(path, false), .carrier(path, true))
+        case 8: return (.up(path, false), .up(path, true))
+        case 9: return (.plugged(path, false), .plugged(path, true))
+        case 10: return (.renumber(path), nil)
+        case 11: return (.address(path, false), .address(path, true))
+        case 12: return (.route(path, false), .route(path, true))
+        case 13, 14:
+            let usual = Duration.nanoseconds(paths[path].roundTrip)
+            return (.roundTrip(path, usual * Int(draw(20) + 1)), .roundTrip(path, usual))
+        case 15: return (.loss(path, pick([0.02, 0.1, 0.3, 0.6])), .loss(path, 0))
+        case 16:
+            return (.expensive(path, !paths[path].isExpensive), .expensive(path, paths[path].isExpensive))
+        case 17: return (.constrained(path, true), .constrained(path, false))
+        case 18: return (.joins(path, pick([.closedAtOnce, .refused])), .joins(path, .accepted))
+        default: return (.sleep(forgets: oneIn(2)), nil)
+        }
+    }
+
+    var description: String {
+        var lines = [
+            "seed \(seed): \(configuration.mode), first \(paths[first].name)"
+                + (configuration.hasHints ? "" : ", no hints") + (steersServer ? ", server steers too" : "")
+                + (options.delaysAcknowledgements ? ", delayed acks" : "")
+                + (options.losesEvents > 0 ? ", loses events" : "")
+                + ", timer lag \(options.timerLag), patience \(configuration.disconnectedTimeout)",
+            "  \(configuration.policy)",
+        ]
+        for path in paths {
+            lines.append(
+                "  \(path.name) \(path.roundTrip / 1_000_000) ms, loss \(path.loss), jitter \(path.jitter)"
+                    + (path.isExpensive ? ", expensive" : "") + (path.isConstrained ? ", constrained" : "")
+                    + (path.exists ? "" : ", not there") + ", joins \(path.joins)")
+        }
+        for phase in traffic.phases { lines.append("  \(phase.start) \(phase.pattern)") }
+        for change in changes { lines.append("  \(change.time) \(change.change)") }
+        return lines.joined(separator: "\n")
+    }
+}

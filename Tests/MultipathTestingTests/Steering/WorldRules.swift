@@ -1,0 +1,180 @@
+import MultipathTesting
+import PathCore
+
+/// Watches a simulation step by step: what must hold in any world, and the figures of this one.
+struct WorldRules {
+    /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
+    /// each with some round trips of that path more.
+    static let stallLimit: Int64 = 1_500_000_000
+    /// Where a path loses more than one packet in twenty, none of its kernel's timers is short.
+    static let lossyStallLimit: Int64 = 5_000_000_000
+    static let emptyLimit: Int64 = 2_500_000_000
+    static let forgottenLimit: Int64 = 4_000_000_000
+    /// Orders in one second, and at one moment.
+    static let stormLimit = 60
+    static let momentLimit = 40
+
+    /// Events at one moment.
+    static let spinLimit = 2000
+
+    private let policy: PathPolicy
+    private let patience: Duration
+    private var lookedAt: Int64 = 0
+    private var looks = 0
+    private var seen = 0
+    private var told: UInt64 = 0
+    private var recent: [Int64] = []
+    private var momentCount = 0
+    private var lossyAt = Int64.min / 2
+    private var emptySince: Int64?
+    private var strandedAt: Int64?
+    private var isOver = false
+    private var events: [SteeringEvent] = []
+
+    private(set) var broken: String?
+    /// The longest wait of data beyond what no path could have helped, in nanoseconds.
+    private(set) var longestStall: Int64 = 0
+    private(set) var moves = 0
+    private(set) var creations = 0
+
+    init(_ world: RandomWorld) {
+        policy = world.configuration.policy
+        patience = world.configuration.disconnectedTimeout
+    }
+
+    /// Says what is wrong, the first time.
+    private mutating func fail(_ what: String, _ world: Simulation) {
+        broken = broken ?? "at \(Double(world.now) / 1e9) s: \(what)"
+    }
+
+    mutating func look(_ world: Simulation) {
+        looks = world.now == lookedAt ? looks + 1 : 0
+        lookedAt = world.now
+        if looks > Self.spinLimit { fail("time stands still", world) }
+        if let mistake = world.mistake { fail(mistake, world) }
+        let isNews = world.steps.count > seen || world.told.generation != told
+        while seen < world.steps.count {
+            let step = world.steps[seen]
+            seen += 1
+            if step.end == .client { take(step, world) }
+        }
+        if isNews { checkPermission(world) }
+        told = world.told.generation
+        if !isOver { checkProgress(world) }
+    }
+
+    // MARK: Orders
+
+    private mutating func take(_ step: Simulation.Step, _ world: Simulation) {
+        if isOver { fail("\(step.action) after its end", world) }
+        switch step.action {
+        case .perform(let order):
+            momentCount = recent.last == step.time ? momentCount + 1 : 1
+            recent.append(step.time)
+            if recent.count > Self.stormLimit {
+                if step.time - recent.removeFirst() < 1_000_000_000 { fail("a storm of orders", world) }
+            }
+            if momentCount > Self.momentLimit { fail("orders without end", world) }
+            if case .create(let local, _, _) = order {
+                creations += 1
+                if let path = world.told.interfaces.first(where: { $0.index == local.interface }) {
+                    if let refusal = policy.refusal(of: path) {
+                        fail("a join over \(path.name), which is not allowed: \(refusal)", world)
+                    }
+                } else {
+                    fail("a join over interface \(local.interface ?? 0), which is no path", world)
+                }
+            }
+        case .knock, .share: break
+        case .tell(let event):
+            take(event, world)
+            events.append(event)
+        }
+    }
+
+    private mutating func take(_ event: SteeringEvent, _ world: Simulation) {
+        switch event {
+        case .moved(let old, let new, let reason):
+            moves += 1
+            if let wrong = mistake(in: reason, from: old, to: new, world) {
+                fail("\(event), but \(wrong)", world)
+            }
+        case .stranded: strandedAt = world.now
+        case .gaveUp:
+            isOver = true
+            let waited = strandedAt.map { world.now - $0 } ?? 0
+            if waited < patience.wholeNanoseconds { fail("it gave up after \(waited) ns", world) }
+            if waited > patience.wholeNanoseconds + 100_000_000 { fail("it gave up late", world) }
+        case .joined, .left, .suspected, .cleared, .failed, .answered: break
+        }
+    }
+
+    /// What is wrong with the reason of a move.
+    private func mistake(
+        in reason: MoveReason, from old: String, to new: String, _ world: Simulation
+    ) -> String? {
+        if old == new { return "it is the same path" }
+        switch reason {
+        case .trouble(let trouble):
+            let isKnown = events.contains { event in
+                if case .left(old, because: .ended) = event { return trouble == .subflowEnded }
+                return event == .failed(old, trouble) || event == .suspected(old, trouble)
+            }
+            return isKnown ? nil : "nothing was said of that trouble"
+        case .refused(let refusal):
+            let path = world.told.interface(named: old)
+            return path.flatMap(policy.refusal) == refusal ? nil : "it is allowed"
+        case .preferred:
+            let names = world.told.interfaces.map(\.name)
+            if new == policy.preferredInterface { return nil }
+            guard let from = names.firstIndex(of: old), let to = names.firstIndex(of: new) else { return nil }
+            return to < from && old != policy.preferredInterface ? nil : "it is not preferred"
+        case .latency(let time, let other): return time < other ? nil : "it is not faster"
+        case .stalled:
+            let isKnown = events.contains { if case .suspected(old, _) = $0 { true } else { false } }
+            return isKnown ? nil : "it was not suspect"
+        case .ended, .stuck, .unneeded:
+            let isKnown = events.contains { $0 == .left(old, because: reason) }
+            return isKnown ? nil : "it was not left for that"
+        }
+    }
+
+    // MARK: States
+
+    private mutating func checkPermission(_ world: Simulation) {
+        for (place, _) in world.openPaths {
+            guard let path = world.told.interface(world.paths[place].index),
+                let refusal = policy.refusal(of: path)
+            else { continue }
+            fail("a subflow on \(path.name), which is not allowed: \(refusal)", world)
+        }
+    }
+
+    private mutating func checkProgress(_ world: Simulation) {
+        guard world.isReady else { return }
+        var best: (since: Int64, roundTrip: Int64)?
+        for path in world.paths {
+            guard let since = path.worksSince, policy.refusal(of: path.interface) == nil,
+                since < best?.since ?? .max
+            else { continue }
+            best = (since, path.roundTrip)
+        }
+        let isEmpty = !world.openPaths.contains { $0.isComplete }
+        emptySince = isEmpty ? emptySince ?? world.now : nil
+        guard let best else { return }
+        if let emptySince, world.now - max(emptySince, best.since) > Self.emptyLimit + 8 * best.roundTrip {
+            fail("no subflow for long, though a path works", world)
+        }
+        for end in [SimulatedEnd.client, .server] {
+            guard let since = world.waitingSince(from: end) else { continue }
+            // What a sender has on a forgotten subflow waits for its own kernel's timer.
+            let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
+            let wait = world.now - max(since, best.since, forgotten) - 4 * best.roundTrip
+            longestStall = max(longestStall, wait)
+            let isLossy = world.paths.contains { $0.loss > 0.05 }
+            if isLossy { lossyAt = world.now }
+            let limit = world.now - lossyAt < 2_000_000_000 ? Self.lossyStallLimit : Self.stallLimit
+            if wait > limit { fail("data of the \(end) waits", world) }
+        }
+    }
+}
