@@ -93,6 +93,9 @@ def losing_wifi():
                 goal = Metric("stall", f"{load} stall", median=70)
                 rows.append(broken(f"{short}-{load}{suffix}", f"Wi-Fi's {short} goes, {load}", load, action, goal,
                                    network if load == "rr" else flat))
+    for short, action, limit in (("dead-both", "blackhole", 120), ("link", "down", 70)):
+        goal = Metric("stall", "stream's stall", median=limit)
+        rows.append(broken(f"{short}-paced", f"{action} while a stream of 4 Mbit/s is played", "paced", action, goal))
     for load in ("down", "up"):
         goal = Metric("stall", f"{load} stall")
         rows.append(broken(f"deep-{load}", f"Wi-Fi silently dead, {load}load, queues of 100 ms", load,

@@ -60,9 +60,9 @@ final class Download: ChannelInboundHandler, Sendable {
     private let clock: NIOLockedValueBox<Clock?> = .init(nil)
     private let state = NIOLockedValueBox(Flow())
 
-    func start(_ channel: any Channel, _ clock: Clock) {
+    func start(_ channel: any Channel, _ clock: Clock, asking request: String) {
         self.clock.withLockedValue { $0 = clock }
-        channel.writeAndFlush(ByteBuffer(string: "\n"), promise: nil)
+        channel.writeAndFlush(ByteBuffer(string: request), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

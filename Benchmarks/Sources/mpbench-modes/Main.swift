@@ -17,7 +17,7 @@ struct Modes {
         let data: Data =
             switch options.load {
             case .crowd: try encoder.encode(try await Crowd(options: options).run())
-            case .rr, .down, .up: try encoder.encode(try await Run(options: options).run())
+            case .rr, .down, .up, .paced: try encoder.encode(try await Run(options: options).run())
             }
         FileHandle.standardOutput.write(data + Data("\n".utf8))
         // Not with a farewell: the next run has a lab of its own.

@@ -15,6 +15,8 @@ struct Options {
         case rr
         /// Bytes without end from the server, or to it.
         case down, up
+        /// A stream as it is played: 5,000 bytes from the server every 10 ms.
+        case paced
         /// Many connections that say nothing, or a little.
         case crowd
     }
@@ -37,7 +39,7 @@ struct Options {
     var prohibited: Set<String> = []
 
     static let usage = """
-        usage: mpbench-modes handover|interactive|aggregate|kernel|tcp rr|down|up|crowd [--host HOST] [--seconds S]
+        usage: mpbench-modes handover|interactive|aggregate|kernel|tcp rr|down|up|paced|crowd [--host HOST] [--seconds S]
             [--interval S] [--count N] [--require NAME] [--prohibit NAME] [--at SECONDS LINK ACTION]…
 
         """
@@ -72,6 +74,7 @@ struct Options {
         case .rr, .crowd: 7
         case .up: 9
         case .down: 19
+        case .paced: 20
         }
     }
 }

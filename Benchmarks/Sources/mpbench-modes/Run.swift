@@ -50,7 +50,7 @@ struct Run {
             let handler: any ChannelHandler & Sendable =
                 switch load {
                 case .rr, .crowd: requests
-                case .down: download
+                case .down, .paced: download
                 case .up: upload
                 }
             return channel.pipeline.addHandler(handler)
@@ -68,9 +68,9 @@ struct Run {
         case .rr, .crowd:
             poll = nil
             requests.start(connection.channel, clock, every: options.interval, until: options.seconds)
-        case .down:
+        case .down, .paced:
             poll = nil
-            download.start(connection.channel, clock)
+            download.start(connection.channel, clock, asking: load == .down ? "\n" : "5000 10\n")
         case .up:
             upload.start(connection.channel)
             poll = Self.watch(try await connection.descriptor, clock, flow, on: pollGroup.next())
@@ -84,7 +84,7 @@ struct Run {
         result.end = clock.now
         switch options.load {
         case .rr, .crowd: result.requests = requests.results
-        case .down: note(download.finish(at: result.end), in: &result)
+        case .down, .paced: note(download.finish(at: result.end), in: &result)
         case .up:
             upload.stop()
             let promise = pollGroup.next().makePromise(of: Void.self)
