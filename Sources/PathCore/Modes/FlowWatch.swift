@@ -20,8 +20,10 @@ struct FlowWatch: Sendable {
     /// none until it is sent again.
     private(set) var receivedAt: MonotonicTime?
     private(set) var heardAt: MonotonicTime?
-    /// How many samples in a row found new bytes.
+    /// How many samples in a row found new bytes, each soon after the one before, and nothing sent between: a stream,
+    /// not answers.
     private(set) var run = 0
+    private var sentBefore: UInt64?
     private(set) var latest: SubflowSample?
     /// Whether much came in between the latest two samples.
     private(set) var isBulk = false
@@ -61,11 +63,13 @@ struct FlowWatch: Sendable {
         }
         isBulk = sample.bytesReceived &- (latest?.bytesReceived ?? sample.bytesReceived) > 32 * 1024
         if progress.hasReceived {
+            let before = receivedAt
             receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
             heardAt = receivedAt
-            run += 1
+            let isSoon = before.map { $0.duration(to: now) < .milliseconds(250) } ?? false
+            run = isSoon && sentBefore == sample.bytesSent ? run + 1 : 1
+            sentBefore = sample.bytesSent
         } else {
-            run = 0
             // The time of these isn't told; it is between the samples.
             if let latest, sample.receivedSegments != latest.receivedSegments { heardAt = now }
         }
