@@ -25,6 +25,8 @@ struct WorldRules {
     private var told: UInt64 = 0
     private var recent: [Int64] = []
     private var momentCount = 0
+    private var readyAt: Int64 = 0
+    private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
     private var emptySince: Int64?
     private var strandedAt: Int64?
@@ -151,7 +153,12 @@ struct WorldRules {
     }
 
     private mutating func checkProgress(_ world: Simulation) {
-        guard world.isReady else { return }
+        guard world.isReady else {
+            // Until then the kernel takes no orders.
+            readyAt = world.now
+            return
+        }
+        if world.hasForgotten { forgottenAt = world.now }
         var best: (since: Int64, roundTrip: Int64)?
         // Of a path that has become slow only its own round trips can tell.
         let slowest = world.paths.reduce(0) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
@@ -170,10 +177,10 @@ struct WorldRules {
         for end in [SimulatedEnd.client, .server] {
             guard let since = world.waitingSince(from: end) else { continue }
             // A reader with nothing to say can't know that its subflow was forgotten.
-            if end == .server, world.hasForgotten { continue }
+            if end == .server, world.now - forgottenAt < Self.forgottenLimit { continue }
             // What a sender has on a forgotten subflow waits for its own kernel's timer.
             let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
-            let wait = world.now - max(since, best.since, forgotten) - 4 * best.roundTrip
+            let wait = world.now - max(since, best.since, forgotten, readyAt) - 4 * best.roundTrip
             longestStall = max(longestStall, wait)
             let isLossy = world.paths.contains { $0.loss > 0.05 }
             if isLossy { lossyAt = world.now }
