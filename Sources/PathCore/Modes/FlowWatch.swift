@@ -66,7 +66,8 @@ struct FlowWatch: Sendable {
             let before = receivedAt
             receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
             heardAt = receivedAt
-            let isSoon = before.map { $0.duration(to: now) < .milliseconds(250) } ?? false
+            let soon = Self.answerTime(sample) * 2 + .milliseconds(250)
+            let isSoon = before.map { $0.duration(to: now) < soon } ?? false
             run = isSoon && sentBefore == sample.bytesSent ? run + 1 : 1
             sentBefore = sample.bytesSent
         } else {
