@@ -6,8 +6,9 @@ struct WorldRules {
     /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
     /// each with some round trips of that path more.
     static let stallLimit: Int64 = 1_500_000_000
-    /// Where a path loses more than one packet in twenty, none of its kernel's timers is short.
-    static let lossyStallLimit: Int64 = 5_000_000_000
+    /// Where a path loses more than one packet in twenty none of the kernel's timers is short. Where a server has a
+    /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it.
+    static let hardStallLimit: Int64 = 8_000_000_000
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
     /// Orders in one second, and at one moment.
@@ -25,6 +26,7 @@ struct WorldRules {
     private var told: UInt64 = 0
     private var recent: [Int64] = []
     private var momentCount = 0
+    private var slowest: Int64 = 0
     private var readyAt: Int64 = 0
     private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
@@ -161,7 +163,7 @@ struct WorldRules {
         if world.hasForgotten { forgottenAt = world.now }
         var best: (since: Int64, roundTrip: Int64)?
         // Of a path that has become slow only its own round trips can tell.
-        let slowest = world.paths.reduce(0) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
+        slowest = world.paths.reduce(slowest) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
         for path in world.paths {
             guard let since = path.worksSince, policy.refusal(of: path.interface) == nil,
                 since < best?.since ?? .max
@@ -184,7 +186,8 @@ struct WorldRules {
             longestStall = max(longestStall, wait)
             let isLossy = world.paths.contains { $0.loss > 0.05 }
             if isLossy { lossyAt = world.now }
-            let limit = world.now - lossyAt < 2_000_000_000 ? Self.lossyStallLimit : Self.stallLimit
+            let isHard = world.now - lossyAt < 2_000_000_000 || end == .server && world.hasOrphans
+            let limit = isHard ? Self.hardStallLimit : Self.stallLimit
             if wait > limit { fail("data of the \(end) waits", world) }
         }
     }
