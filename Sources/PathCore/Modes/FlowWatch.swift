@@ -33,6 +33,8 @@ struct FlowWatch: Sendable {
     var carriesSince = MonotonicTime.zero
     /// When the latest sample was taken that found anything new.
     private(set) var progressAt: MonotonicTime?
+    /// When what it found came in.
+    private(set) var newsAt: MonotonicTime?
 
     struct Progress: Sendable {
         var hasAcknowledged = false
@@ -74,7 +76,12 @@ struct FlowWatch: Sendable {
             // The time of these isn't told; it is between the samples.
             if let latest, sample.receivedSegments != latest.receivedSegments { heardAt = now }
         }
-        if progress.isAny { progressAt = now }
+        if progress.isAny {
+            progressAt = now
+            let acknowledged =
+                progress.hasAcknowledged ? now.advanced(by: .zero - sample.sinceAcknowledgement) : .zero
+            newsAt = max(acknowledged, progress.hasReceived ? receivedAt ?? .zero : .zero)
+        }
         if let latest { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }
         latest = sample
         return progress

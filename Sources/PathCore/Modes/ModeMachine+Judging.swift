@@ -275,7 +275,7 @@ extension ModeMachine {
         let due = question.latest.advanced(by: wait)
         guard now >= due else { return wakeUps.append(due) }
         // What came in at the last moment counts.
-        if let progress = flows[data].watch.progressAt, progress >= question.latest {
+        if let news = flows[data].watch.newsAt, news >= question.latest {
             records[name]!.question = nil
             return
         }
