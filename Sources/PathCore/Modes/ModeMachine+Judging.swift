@@ -167,6 +167,8 @@ extension ModeMachine {
             }
         } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
+                // The question that is under way decides first.
+                guard record.question == nil else { return }
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
                 ask(flow.path, .trouble(.noAnswer), at: now)
