@@ -7,7 +7,8 @@ struct WorldRules {
     /// each with some round trips of that path more.
     static let stallLimit: Int64 = 1_500_000_000
     /// Where a path loses more than one packet in twenty none of the kernel's timers is short. Where a server has a
-    /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it.
+    /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it. A reader
+    /// who does not say when it reads is looked at once a second.
     static let hardStallLimit: Int64 = 8_000_000_000
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
@@ -20,6 +21,7 @@ struct WorldRules {
 
     private let policy: PathPolicy
     private let patience: Duration
+    private let hasHints: Bool
     private var lookedAt: Int64 = 0
     private var looks = 0
     private var seen = 0
@@ -44,6 +46,7 @@ struct WorldRules {
     init(_ world: RandomWorld) {
         policy = world.configuration.policy
         patience = world.configuration.disconnectedTimeout
+        hasHints = world.configuration.hasHints
     }
 
     /// Says what is wrong, the first time.
@@ -186,7 +189,8 @@ struct WorldRules {
             longestStall = max(longestStall, wait)
             let isLossy = world.paths.contains { $0.loss > 0.05 }
             if isLossy { lossyAt = world.now }
-            let isHard = world.now - lossyAt < 2_000_000_000 || end == .server && world.hasOrphans
+            let isReader = end == .server && (world.hasOrphans || !hasHints)
+            let isHard = isReader || world.now - lossyAt < 2_000_000_000
             let limit = isHard ? Self.hardStallLimit : Self.stallLimit
             if wait > limit { fail("data of the \(end) waits", world) }
         }
