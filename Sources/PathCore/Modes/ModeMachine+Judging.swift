@@ -72,7 +72,8 @@ extension ModeMachine {
                 flows[index].gaps = max(flows[index].gaps - 1, 0)
             }
             flows[index].silenceAsks = 0
-            if flows[index].watch.run >= 2 { flows[index].isStream = true }
+            // An answer to what was sent before the first may be among them.
+            if flows[index].watch.run >= 3 { flows[index].isStream = true }
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
