@@ -180,6 +180,11 @@ package final class Simulation {
         subflows.contains { $0.client.state == .established && $0.memory != paths[$0.path].memory }
     }
 
+    /// Whether the server has an open subflow that has ended at the client.
+    package var hasOrphans: Bool {
+        subflows.contains { $0.client.state == .closed && $0.server.state == .established }
+    }
+
     /// One end's open subflows as text, with what is on its way on each.
     package func summary(of end: SimulatedEnd) -> String {
         let endpoint = endpoints[end.rawValue]

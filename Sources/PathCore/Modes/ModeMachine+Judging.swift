@@ -72,7 +72,8 @@ extension ModeMachine {
                 flows[index].gaps = max(flows[index].gaps - 1, 0)
             }
             flows[index].silenceAsks = 0
-            if flows[index].watch.run >= 2 { flows[index].isStream = true }
+            // An answer to what was sent before the first may be among them.
+            if flows[index].watch.run >= 3 { flows[index].isStream = true }
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
@@ -167,6 +168,8 @@ extension ModeMachine {
             }
         } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
+                // The question that is under way decides first.
+                guard record.question == nil else { return }
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
                 ask(flow.path, .trouble(.noAnswer), at: now)
@@ -275,7 +278,7 @@ extension ModeMachine {
         let due = question.latest.advanced(by: wait)
         guard now >= due else { return wakeUps.append(due) }
         // What came in at the last moment counts.
-        if let progress = flows[data].watch.progressAt, progress >= question.latest {
+        if let news = flows[data].watch.newsAt, news >= question.latest {
             records[name]!.question = nil
             return
         }

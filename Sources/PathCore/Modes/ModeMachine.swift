@@ -136,6 +136,8 @@ package struct ModeMachine: Sendable {
         latestSnapshot = snapshot
         // Whatever translated or watched the subflows may have forgotten them meanwhile.
         if hasSlept {
+            // Nothing is asked over what is gone or not allowed any more.
+            giveUpLost(usablePaths(snapshot), at: now)
             for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
         }
         return settle(at: now)
