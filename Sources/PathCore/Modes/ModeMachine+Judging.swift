@@ -109,7 +109,7 @@ extension ModeMachine {
                 due.append(
                     record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
             }
-            if let due = flow.silenceDue { silence.append(due) }
+            if configuration.asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
         }
         for flow in flows where flow.purpose == .question && !flow.isBackup {
