@@ -44,7 +44,12 @@ package struct ModeMachine: Sendable {
     var flows: [Flow] = []
     var records: [String: PathMemory] = [:]
     var latestSnapshot: PathSnapshot?
-    var remotes: [IPEndpoint]
+    /// The paths that may be used, and whether what is lost by them is still to be found.
+    var usable: [PathInterface] = []
+    var hasNewPaths = false
+    var remotes: [IPEndpoint] {
+        didSet { usable = latestSnapshot.map(usablePaths) ?? [] }
+    }
     /// The kernel takes orders once data was acknowledged (RFC 8684 section 3.1: fully established).
     var isReady = false
     var hasBegun = false
@@ -134,10 +139,13 @@ package struct ModeMachine: Sendable {
         guard hasBegun, !isOver else { return [] }
         let hasSlept = latestSnapshot.map { $0.resumes != snapshot.resumes } ?? false
         latestSnapshot = snapshot
+        // A sample changes nothing about these, and samples come by the thousand.
+        usable = usablePaths(snapshot)
+        hasNewPaths = true
         // Whatever translated or watched the subflows may have forgotten them meanwhile.
         if hasSlept {
             // Nothing is asked over what is gone or not allowed any more.
-            giveUpLost(usablePaths(snapshot), at: now)
+            giveUpLost(usable, at: now)
             for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
         }
         return settle(at: now)
@@ -261,12 +269,12 @@ package struct ModeMachine: Sendable {
     // MARK: Together
 
     mutating func settle(at now: MonotonicTime) -> [ModeAction] {
-        guard !isOver, let latestSnapshot else { return take() }
-        wakeUps = []
-        let paths = usablePaths(latestSnapshot)
-        giveUpLost(paths, at: now)
-        judge(paths, at: now)
-        steer(paths, at: now)
+        guard !isOver, latestSnapshot != nil else { return take() }
+        wakeUps.removeAll(keepingCapacity: true)
+        if hasNewPaths { giveUpLost(usable, at: now) }
+        hasNewPaths = false
+        judge(usable, at: now)
+        steer(usable, at: now)
         return take()
     }
 
