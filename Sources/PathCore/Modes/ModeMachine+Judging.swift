@@ -130,7 +130,10 @@ extension ModeMachine {
     func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
         guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
         let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
-        return due > now ? due : now.advanced(by: max(flow.watch.answerTime / 4, .milliseconds(5)))
+        if due > now { return due }
+        // What has waited for long may wait a little longer.
+        let pause = max(flow.watch.answerTime / 4, since.duration(to: now) / 8)
+        return now.advanced(by: max(pause, .milliseconds(5)))
     }
 
     // MARK: Doubts
