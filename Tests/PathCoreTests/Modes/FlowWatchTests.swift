@@ -65,6 +65,7 @@ struct FlowWatchTests {
 
     @Test("does not count the time before this path carried")
     mutating func carries() {
+        _ = watch.take(sample(), written: nil, at: at(1000))
         watch.carriesSince = at(1480)
         _ = watch.take(
             sample(unacknowledged: 1, lastAcknowledgement: 500, lastSent: 100), written: nil, at: at(1500))
