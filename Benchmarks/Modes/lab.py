@@ -34,13 +34,15 @@ class Lab:
         pathlib.Path(scenario).write_text(network.scenario())
         prepare = []
         if network.mixed:
-            prepare += ["ip -4 addr flush dev wwan0", "ip -6 addr flush dev wlan0 scope global"]
+            prepare += ["ip -4 addr flush dev wwan0", "ip -6 addr flush dev wlan0 scope global",
+                        "ip -6 route del default dev wlan0"]
         if who == "kernel":
             flags = "subflow backup" if backup else "subflow"
             prepare += ["ip mptcp limits set subflows 8 add_addr_accepted 8"]
             families = ["ipv6"] if network.mixed else [network.family]
             prepare += [f"ip mptcp endpoint add {CELLULAR[family]} dev wwan0 {flags}" for family in families]
-        host = "server" if network.mixed else SERVER[network.family]
+        # The kernel's connection is to begin on the path that fails: by IPv4.
+        host = "server" if network.mixed and who != "kernel" else SERVER[network.family]
         words = [self.bench, who, load, "--host", host, "--seconds", str(seconds)]
         for at, link, action in faults:
             words += ["--at", f"{at:.4f}", link, action]

@@ -195,7 +195,8 @@ package final class Simulation {
                 + "\(half.inFlight.count) in flight, \(half.timeouts) timeouts"
                 + (paths[subflow.path].memory == subflow.memory ? "" : ", forgotten")
         }
-        return "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
+        return
+            "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
             + lines.joined(separator: "\n")
     }
 

@@ -15,6 +15,8 @@ struct Flow: Sendable {
     var port: UInt16?
     var purpose: Purpose
     var isBackup: Bool
+    /// The kernel takes no order to change that.
+    var keepsPriority = false
     var asked: MonotonicTime
     /// Tells flows apart: their places change.
     let number: Int

@@ -214,7 +214,15 @@ package struct ModeMachine: Sendable {
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
     ) -> [ModeAction] {
-        guard hasBegun, !isOver, case .create(let local, _, let remote) = action else { return [] }
+        guard hasBegun, !isOver else { return [] }
+        if case .prioritize(let local, let remote, let isBackup) = action, failure != .alreadyGone,
+            let index = flow(local, remote, mayBeNew: false)
+        {
+            flows[index].isBackup = !isBackup
+            flows[index].keepsPriority = true
+            return settle(at: now)
+        }
+        guard case .create(let local, _, let remote) = action else { return [] }
         if let index = flows.lastIndex(where: {
             $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
         }) {

@@ -65,7 +65,7 @@ struct FlowWatchTests {
 
     @Test("does not count the time before this path carried")
     mutating func carries() {
-        _ = watch.take(sample(), written: nil, at: at(1000))
+        _ = watch.take(sample(lastAcknowledgement: 400), written: nil, at: at(1400))
         watch.carriesSince = at(1480)
         _ = watch.take(
             sample(unacknowledged: 1, lastAcknowledgement: 500, lastSent: 100), written: nil, at: at(1500))
