@@ -128,8 +128,7 @@ extension ModeMachine {
 
     /// When waiting data becomes suspicious, or, where it is already, is looked at again.
     func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
-        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+        guard let due = doubtful(flow, at: now), let since = flow.watch.waitingSince else { return nil }
         if due > now { return due }
         // What has waited for long may wait a little longer.
         let pause = max(flow.watch.answerTime / 4, since.duration(to: now) / 8)
@@ -137,6 +136,18 @@ extension ModeMachine {
     }
 
     // MARK: Doubts
+
+    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
+    /// looked at again when it is to be replaced.
+    private func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
+        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+        guard let stuck = flow.stuckSince else { return due }
+        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+    }
+
+    /// For how long a path must answer while its subflow gets nothing through.
+    private static let stuckTime = Duration.milliseconds(500)
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
         // A doubt may make and end flows.
@@ -162,7 +173,7 @@ extension ModeMachine {
         guard !record.isDead else { return }
         if let since = flow.watch.waitingSince {
             if configuration.isAcceptor, isReplaced(flow, since) { return endReplaced(index, since, at: now) }
-            let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+            let due = doubtful(flow, at: now) ?? now
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
                 if !configuration.asks { judgeUnasked(index, at: now) }
@@ -382,7 +393,7 @@ extension ModeMachine {
             if isSerious { invite(index, insteadOf: data, at: now) }
             return
         }
-        if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
+        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime {
             return replace(data, by: index, at: now)
         }
         flows[data].stuckSince = flows[data].stuckSince ?? now
