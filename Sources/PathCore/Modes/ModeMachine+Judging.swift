@@ -74,6 +74,7 @@ extension ModeMachine {
             flows[index].silenceAsks = 0
             // An answer to what was sent before the first may be among them.
             if flows[index].watch.run >= 3 { flows[index].isStream = true }
+            if flows[index].isStream { flows[index].streamedAt = now }
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
@@ -415,7 +416,9 @@ extension ModeMachine {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
-        if old.isStream { flows[fresh].expectStream(at: now) }
+        if old.isStream, let time = old.streamedAt, Self.isFresh(time, at: now) {
+            flows[fresh].expectStream(of: time, at: now)
+        }
         if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false
