@@ -77,8 +77,8 @@ enum SimulatedNotice {
 
 /// What travels on a subflow. Every packet of data acknowledges too, but is not counted for it.
 enum SimulatedPacket {
-    case join
-    case joinAnswer
+    case join(sentAt: Int64)
+    case joinAnswer(echo: Int64)
     /// The handshake's third and fourth packet: with each, one end more may rely on the subflow.
     case joinEnd
     case joinConfirmation

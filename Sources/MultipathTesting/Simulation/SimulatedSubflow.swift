@@ -11,7 +11,6 @@ struct SimulatedSubflow {
     let memory: Int
     /// Whether the first packet said that it is to stand by.
     let beginsAsBackup: Bool
-    var joinSentAt: Int64
     var client = SubflowHalf()
     var server = SubflowHalf()
 

@@ -65,12 +65,12 @@ extension Simulation {
         remember(local, end)
         var subflow = SimulatedSubflow(
             path: place, index: path.index, address: path.address, port: takePort(), id: local.id,
-            memory: path.memory, beginsAsBackup: isBackup, joinSentAt: now)
+            memory: path.memory, beginsAsBackup: isBackup)
         subflow.client.state = .synSent
         subflow.client.isBackup = isBackup
         subflows.append(subflow)
         let number = subflows.count - 1
-        send(.join, number, from: .client)
+        send(.join(sentAt: now), number, from: .client)
         after(1_000_000_000, .handshake(subflow: number, attempt: 0))
         return nil
     }

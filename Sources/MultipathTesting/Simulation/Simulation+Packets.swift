@@ -21,8 +21,8 @@ extension Simulation {
 
     func arrive(_ packet: SimulatedPacket, _ number: Int, at end: SimulatedEnd) {
         switch packet {
-        case .join: answerJoin(number)
-        case .joinAnswer: completeJoin(number)
+        case .join(let sentAt): answerJoin(number, sentAt)
+        case .joinAnswer(let echo): completeJoin(number, echo)
         case .joinEnd: confirmJoin(number)
         case .joinConfirmation:
             if subflows[number].client.state == .established { subflows[number].client.isConfirmed = true }
@@ -80,7 +80,7 @@ extension Simulation {
 
     // MARK: Joins
 
-    private func answerJoin(_ number: Int) {
+    private func answerJoin(_ number: Int, _ sentAt: Int64) {
         let path = paths[subflows[number].path]
         if path.joins == .refused { return send(.reset(.prohibited), number, from: .server) }
         switch subflows[number].server.state {
@@ -88,20 +88,20 @@ extension Simulation {
             subflows[number].server.state = .synReceived
             subflows[number].server.peerWantsBackup = subflows[number].beginsAsBackup
             subflows[number].server.begin(at: now)
-            send(.joinAnswer, number, from: .server)
-        case .synReceived, .established: send(.joinAnswer, number, from: .server)
+            send(.joinAnswer(echo: sentAt), number, from: .server)
+        case .synReceived, .established: send(.joinAnswer(echo: sentAt), number, from: .server)
         case .synSent, .closed: send(.reset(nil), number, from: .server)
         }
     }
 
-    private func completeJoin(_ number: Int) {
+    private func completeJoin(_ number: Int, _ echo: Int64) {
         guard subflows[number].client.state == .synSent else {
             if subflows[number].client.state == .closed { send(.reset(nil), number, from: .client) }
             return
         }
         subflows[number].client.state = .established
         subflows[number].client.begin(at: now)
-        subflows[number].client.measure(max(now - subflows[number].joinSentAt, 1))
+        subflows[number].client.measure(max(now - echo, 1))
         notify(.client, .established(subflow: number))
         send(.joinEnd, number, from: .client)
         after(subflows[number].client.retransmissionTimeout, .handshake(subflow: number, attempt: 0))
@@ -130,8 +130,7 @@ extension Simulation {
         case .synSent:
             // After 1, 3, 7, 15 and 31 s (tcp_syn_retries allows more, but nobody waits for it).
             guard attempt < 5 else { return close(number, .client, error: 110, reset: nil, tells: nil) }
-            subflows[number].joinSentAt = now
-            send(.join, number, from: .client)
+            send(.join(sentAt: now), number, from: .client)
             after(1_000_000_000 << Int64(attempt + 1), .handshake(subflow: number, attempt: attempt + 1))
         case .established where !subflows[number].client.isConfirmed && attempt < 8:
             send(.joinEnd, number, from: .client)

@@ -82,7 +82,7 @@ package final class Simulation {
         let path = paths[first]
         var subflow = SimulatedSubflow(
             path: first, index: path.index, address: path.address, port: takePort(), id: 0,
-            memory: path.memory, beginsAsBackup: false, joinSentAt: 0)
+            memory: path.memory, beginsAsBackup: false)
         for end in [SimulatedEnd.client, .server] {
             subflow[end].state = .established
             subflow[end].isConfirmed = true

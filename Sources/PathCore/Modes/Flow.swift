@@ -27,6 +27,8 @@ struct Flow: Sendable {
     /// How often lately the stream went on behind a question: it is one with gaps.
     var gaps = 0
     var isStream = false
+    /// When the stream was last heard, here or where it came before.
+    var streamedAt: MonotonicTime?
     /// For a question: whether it was answered, and until when it is kept in case data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
@@ -46,8 +48,8 @@ struct Flow: Sendable {
     }
 
     /// A stream that came over another one is to go on here.
-    mutating func expectStream(at now: MonotonicTime) {
-        isStream = true
+    mutating func expectStream(of time: MonotonicTime, at now: MonotonicTime) {
+        (isStream, streamedAt) = (true, time)
         watch.expect(at: now)
     }
 

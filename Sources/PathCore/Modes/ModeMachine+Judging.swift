@@ -74,6 +74,7 @@ extension ModeMachine {
             flows[index].silenceAsks = 0
             // An answer to what was sent before the first may be among them.
             if flows[index].watch.run >= 3 { flows[index].isStream = true }
+            if flows[index].isStream { flows[index].streamedAt = now }
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
@@ -128,12 +129,26 @@ extension ModeMachine {
 
     /// When waiting data becomes suspicious, or, where it is already, is looked at again.
     func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
-        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
-        return due > now ? due : now.advanced(by: max(flow.watch.answerTime / 4, .milliseconds(5)))
+        guard let due = doubtful(flow, at: now), let since = flow.watch.waitingSince else { return nil }
+        if due > now { return due }
+        // What has waited for long may wait a little longer.
+        let pause = max(flow.watch.answerTime / 4, since.duration(to: now) / 8)
+        return now.advanced(by: max(pause, .milliseconds(5)))
     }
 
     // MARK: Doubts
+
+    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
+    /// looked at again when it is to be replaced.
+    private func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
+        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+        guard let stuck = flow.stuckSince else { return due }
+        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+    }
+
+    /// For how long a path must answer while its subflow gets nothing through.
+    private static let stuckTime = Duration.milliseconds(500)
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
         // A doubt may make and end flows.
@@ -159,7 +174,7 @@ extension ModeMachine {
         guard !record.isDead else { return }
         if let since = flow.watch.waitingSince {
             if configuration.isAcceptor, isReplaced(flow, since) { return endReplaced(index, since, at: now) }
-            let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
+            let due = doubtful(flow, at: now) ?? now
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
                 if !configuration.asks { judgeUnasked(index, at: now) }
@@ -379,7 +394,7 @@ extension ModeMachine {
             if isSerious { invite(index, insteadOf: data, at: now) }
             return
         }
-        if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
+        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime {
             return replace(data, by: index, at: now)
         }
         flows[data].stuckSince = flows[data].stuckSince ?? now
@@ -401,7 +416,9 @@ extension ModeMachine {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
-        if old.isStream { flows[fresh].expectStream(at: now) }
+        if old.isStream, let time = old.streamedAt, Self.isFresh(time, at: now) {
+            flows[fresh].expectStream(of: time, at: now)
+        }
         if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false

@@ -269,7 +269,7 @@ extension ModeMachine {
         flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
         // What was on its way there goes another one from now on.
         for index in flows.indices { flows[index].watch.carriesSince = now }
-        if leaving.contains(where: { $0.isStream && $0.purpose == .data }) { expectsStream = true }
+        streamedAt = (leaving.compactMap(\.streamedAt) + [streamedAt].compactMap { $0 }).max()
         awaitStream(at: now)
         records[name]?.question = nil
         if leaving.contains(where: { $0.purpose == .data && $0.isEstablished }) {
@@ -279,12 +279,17 @@ extension ModeMachine {
 
     /// The peer's side of another path may be no better: what came over the one that was left has to go on.
     mutating func awaitStream(at now: MonotonicTime) {
-        guard expectsStream else { return }
+        guard let time = streamedAt, Self.isFresh(time, at: now) else { return }
         for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
-            flows[index].expectStream(at: now)
-            expectsStream = false
+            flows[index].expectStream(of: time, at: now)
+            streamedAt = nil
         }
-        if !expectsStream { schedule(sampleAt: now.advanced(by: .milliseconds(25))) }
+        if streamedAt == nil { schedule(sampleAt: now.advanced(by: .milliseconds(25))) }
+    }
+
+    /// A stream that was heard long ago has ended.
+    static func isFresh(_ time: MonotonicTime, at now: MonotonicTime) -> Bool {
+        time.duration(to: now) < .seconds(10)
     }
 
     /// What could not be told the peer when it was due.

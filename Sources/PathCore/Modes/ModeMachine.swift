@@ -58,8 +58,8 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
-    /// A stream came over a path that was left, and is to go on over the next.
-    var expectsStream = false
+    /// When a stream was last heard that came over a path that was left, and is to go on over the next.
+    var streamedAt: MonotonicTime?
     var rumours: [PathVerdict] = []
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0

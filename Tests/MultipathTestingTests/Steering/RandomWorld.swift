@@ -37,6 +37,12 @@ struct RandomWorld: CustomStringConvertible {
         options.monitorDelay = .milliseconds(Int(draw(20)))
     }
 
+    /// Whether everything works again in the end, and the user says when data moves: then the machine comes to rest.
+    var endsWell: Bool {
+        let heals = changes.last.map { if case .heal = $0.change { true } else { false } } ?? false
+        return heals && configuration.hasHints && paths.allSatisfy { $0.joins == .accepted }
+    }
+
     func begin() -> Simulation {
         let simulation = Simulation(
             paths: paths, first: first, traffic: traffic, changes: changes, options: options)

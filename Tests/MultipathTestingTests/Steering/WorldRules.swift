@@ -8,7 +8,8 @@ struct WorldRules {
     static let stallLimit: Int64 = 1_500_000_000
     /// Where a path loses more than one packet in twenty none of the kernel's timers is short. Where a server has a
     /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it. A reader
-    /// who does not say when it reads is looked at once a second.
+    /// who does not say when it reads is looked at once a second, and one who got little does not know that it is to
+    /// get more.
     static let hardStallLimit: Int64 = 8_000_000_000
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
@@ -29,6 +30,8 @@ struct WorldRules {
     private var recent: [Int64] = []
     private var momentCount = 0
     private var slowest: Int64 = 0
+    private var readBefore = 0
+    private var reads: [Int64] = []
     private var readyAt: Int64 = 0
     private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
@@ -36,6 +39,8 @@ struct WorldRules {
     private var strandedAt: Int64?
     private var isOver = false
     private var events: [SteeringEvent] = []
+
+    private var rested: (since: Int64, creations: Int, moves: Int)?
 
     private(set) var broken: String?
     /// The longest wait of data beyond what no path could have helped, in nanoseconds.
@@ -65,9 +70,29 @@ struct WorldRules {
             seen += 1
             if step.end == .client { take(step, world) }
         }
-        if isNews { checkPermission(world) }
+        // A connection that was given up is its owner's to close.
+        if isNews, !isOver { checkPermission(world) }
         told = world.told.generation
         if !isOver { checkProgress(world) }
+    }
+
+    // MARK: Rest
+
+    /// From now on nobody says anything.
+    mutating func beginsRest(_ world: Simulation) {
+        rested = (world.now, creations, moves)
+    }
+
+    /// An hour later.
+    mutating func endRest(_ world: Simulation) {
+        guard let rested, broken == nil else { return }
+        if let deadline = world.machine(.client)?.nextDeadline, world.isReady {
+            fail("it has not come to rest: \(deadline.seconds) is its next deadline", world)
+        }
+        // What is dead is tried until it is back; silence is asked about four times on each path.
+        let most = 16 * world.paths.count
+        if creations - rested.creations > most { fail("\(creations - rested.creations) joins in an hour", world) }
+        if moves - rested.moves > 2 { fail("\(moves - rested.moves) moves in an hour", world) }
     }
 
     // MARK: Orders
@@ -157,7 +182,18 @@ struct WorldRules {
         }
     }
 
+    /// Whether the client had been getting a stream, of which it can know that it stopped.
+    private func wasStream(at time: Int64) -> Bool {
+        reads.count == 8 && time - reads[0] < 2_000_000_000
+    }
+
     private mutating func checkProgress(_ world: Simulation) {
+        let read = world.chunksRead(by: .client)
+        if read > readBefore {
+            readBefore = read
+            reads.append(world.now)
+            if reads.count > 8 { reads.removeFirst() }
+        }
         guard world.isReady else {
             // Until then the kernel takes no orders.
             readyAt = world.now
@@ -185,11 +221,11 @@ struct WorldRules {
             if end == .server, world.now - forgottenAt < Self.forgottenLimit { continue }
             // What a sender has on a forgotten subflow waits for its own kernel's timer.
             let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
-            let wait = world.now - max(since, best.since, forgotten, readyAt) - 4 * best.roundTrip
+            let wait = world.now - max(since, best.since, forgotten, readyAt) - 6 * best.roundTrip
             longestStall = max(longestStall, wait)
             let isLossy = world.paths.contains { $0.loss > 0.05 }
             if isLossy { lossyAt = world.now }
-            let isReader = end == .server && (world.hasOrphans || !hasHints)
+            let isReader = end == .server && (world.hasOrphans || !hasHints || !wasStream(at: since))
             let isHard = isReader || world.now - lossyAt < 2_000_000_000
             let limit = isHard ? Self.hardStallLimit : Self.stallLimit
             if wait > limit { fail("data of the \(end) waits", world) }

@@ -1,82 +1,68 @@
+import Foundation
 import MultipathTesting
 import PathCore
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
-/// `WORLDS=100000 swift test -c release --filter Worlds` for a night; `WORLD=<seed>` runs one again and shows
-/// what happened.
+/// Tens of thousands: `WORLDS=100000 swift test -c release -Xswiftc -enable-testing --filter WorldsTests`, and
+/// `FIRST_WORLD` to begin elsewhere; some 20 ms each. `WORLD=<seed>` runs one again and shows what happened.
 @Suite("In any world")
 struct WorldsTests {
     private static func number(_ name: String) -> UInt64? {
-        getenv(name).flatMap { UInt64(String(cString: $0)) }
+        ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
     }
+
+    private static let first = number("FIRST_WORLD") ?? 1
+    /// An hour; `REST` says other seconds.
+    private static let restTime = Int64(number("REST") ?? 3600) * 1_000_000_000
+    private static let count = number("WORLDS") ?? 150
 
     @Test("a steered connection keeps its rules")
     func rules() {
-        if let seed = Self.number("WORLD") { return show(seed) }
-        let count = Self.number("WORLDS") ?? 600
-        var failures: [String: [UInt64]] = [:]
+        if let seed = Self.number("WORLD") { return Self.show(seed) }
         var stalls: [Int64] = []
-        for seed in 1...count {
-            if getenv("TRACE") != nil {
-                print(seed)
-                fflush(nil)
-            }
-            let (rules, world) = Self.run(RandomWorld(seed: seed))
+        var moves = 0
+        for seed in Self.first..<Self.first + Self.count {
+            let (rules, _) = Self.run(RandomWorld(seed: seed))
+            if let broken = rules.broken { Issue.record("WORLD=\(seed) \(broken)") }
             stalls.append(rules.longestStall)
-            guard let broken = rules.broken else { continue }
-            let kind = broken.drop { $0 != ":" }.prefix(40)
-            failures[String(kind), default: []].append(seed)
-            _ = world
+            moves += rules.moves
         }
         stalls.sort()
-        print(
-            "stalls: median", stalls[stalls.count / 2] / 1_000_000, "p90",
-            stalls[stalls.count * 9 / 10] / 1_000_000, "p99", stalls[stalls.count * 99 / 100] / 1_000_000,
-            "max", stalls.last! / 1_000_000)
-        for (kind, seeds) in failures.sorted(by: { $0.value.count > $1.value.count }) {
-            print(seeds.count, kind, seeds.prefix(6))
-        }
-        #expect(failures.isEmpty)
+        let (middle, late) = (stalls[stalls.count / 2], stalls[stalls.count * 95 / 100])
+        // Half of all worlds cost nobody any wait worth the name, and nineteen in twenty less than a second.
+        #expect(middle <= 50_000_000 && late <= 1_000_000_000, "median \(middle) ns, 95 % \(late) ns")
+        // Worlds where nothing moves would prove little.
+        #expect(moves > stalls.count / 4)
     }
 
-    static func run(_ plan: RandomWorld) -> (WorldRules, Simulation) {
+    @Test("the same seed gives the same run")
+    func isDeterministic() {
+        for seed in 1...3 as ClosedRange<UInt64> {
+            let (first, second) = (Self.run(RandomWorld(seed: seed)).1, Self.run(RandomWorld(seed: seed)).1)
+            #expect(first.steps == second.steps && first.samples == second.samples)
+        }
+    }
+
+    private static func run(_ plan: RandomWorld) -> (WorldRules, Simulation) {
         let world = plan.begin()
         var rules = WorldRules(plan)
         rules.look(world)
+        // Its users fall silent, and some seconds later the kernels too.
         let end = RandomWorld.activeTime.wholeNanoseconds + 5_000_000_000
         while rules.broken == nil, world.step(until: end) { rules.look(world) }
+        guard rules.broken == nil, plan.endsWell else { return (rules, world) }
+        rules.beginsRest(world)
+        while rules.broken == nil, world.step(until: end + Self.restTime) { rules.look(world) }
+        rules.endRest(world)
         return (rules, world)
     }
 
-    private func show(_ seed: UInt64) {
+    private static func show(_ seed: UInt64) {
         let plan = RandomWorld(seed: seed)
-        let (rules, world) = Self.run(plan)
+        let (rules, world) = run(plan)
         print(plan)
         for step in world.steps { print(step) }
         print(world.summary(of: .client), world.summary(of: .server), separator: "\n")
-        print(rules.broken ?? "all is well", rules.longestStall)
-    }
-}
-
-extension Simulation.Step: CustomStringConvertible {
-    public var description: String {
-        var text = "\(Double(time) / 1e6) \(end == .client ? "" : "SERVER ")"
-        switch action {
-        case .tell(let event): text += "\(event)"
-        case .share(let verdict): text += "    share \(verdict.path)"
-        case .knock(let path, _, _): text += "    knock \(path)"
-        case .perform(.create(let local, let isBackup, _)):
-            text += "    create \(local.address) id \(local.id)\(isBackup ? " backup" : "")"
-        case .perform(.destroy(let local, let remote)): text += "    destroy \(local) \(remote)"
-        case .perform(.withdraw(let local)): text += "    withdraw \(local.address) id \(local.id)"
-        case .perform(.prioritize(let local, _, let isBackup)):
-            text += "    \(isBackup ? "backup" : "active") \(local)"
-        case .perform(.announce(let local)): text += "    announce \(local.address)"
-        }
-        return text + (failure.map { " (\($0))" } ?? "")
+        print(rules.broken ?? "all is well", "longest wait \(rules.longestStall / 1_000_000) ms, \(world.samples) samples")
     }
 }

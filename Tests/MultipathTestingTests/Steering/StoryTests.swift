@@ -1,0 +1,250 @@
+import MultipathTesting
+import PathCore
+import Testing
+
+/// What a steered connection does, told from beginning to end. Wi-Fi takes 20 ms and comes first, cellular 40 ms.
+@Suite("A steered connection")
+struct StoryTests {
+    /// Wi-Fi falls silent after two seconds, and is back two seconds later.
+    private static let silence: [(time: Duration, change: SimulatedChange)] = [
+        (.seconds(2), .open(0, upwards: false, downwards: false)),
+        (.seconds(4), .open(0, upwards: true, downwards: true)),
+    ]
+
+    private static func free() -> Story {
+        var story = Story()
+        story.paths[1].isExpensive = false
+        return story
+    }
+
+    @Test("leaves a silent path for one that stands by: RM_ADDR first, then the subflow, then the word")
+    func warm() {
+        var story = Self.free()
+        story.changes = [Self.silence[0]]
+        let world = story.run(until: .milliseconds(2200))
+        #expect(
+            world.lines() == [
+                "create wwan0 as backup", "wwan0 joined",
+                "wlan0 is suspect: no acknowledgement", "create wlan0 as backup",
+                "share wlan0", "wlan0 failed: no acknowledgement",
+                "active wwan0 40002", "withdraw wlan0", "destroy wlan0 40001", "destroy wlan0 40003",
+                "wlan0 left: no acknowledgement", "moved from wlan0 to wwan0: no acknowledgement",
+            ])
+    }
+
+    @Test("warms an expensive path on suspicion; leaves when it is joined; withdraws one round trip later")
+    func cold() throws {
+        var story = Story()
+        story.changes = [Self.silence[0]]
+        let world = story.run(until: .milliseconds(2200))
+        #expect(
+            world.lines() == [
+                "wlan0 is suspect: no acknowledgement", "create wlan0 as backup", "create wwan0 as backup",
+                "share wlan0", "wlan0 failed: no acknowledgement", "no path is left; waiting for one",
+                "wwan0 joined", "active wwan0 40003", "destroy wlan0 40001", "destroy wlan0 40002",
+                "wlan0 left: no acknowledgement", "moved from wlan0 to wwan0: no acknowledgement",
+                "knock wlan0", "withdraw wlan0",
+            ])
+        let left = try #require(world.time(of: .left("wlan0", because: .trouble(.noAcknowledgement))))
+        let withdrawn = try #require(world.steps.last { $0.words == "withdraw wlan0" })
+        #expect(42...44 ~= Double(withdrawn.time) / 1e6 - left)
+    }
+
+    @Test("goes back when the path has answered and kept it up for a while, and lets the expensive one go")
+    func back() {
+        var story = Story()
+        story.changes = Self.silence
+        let world = story.run(until: .seconds(12))
+        #expect(
+            world.lines(from: .milliseconds(4050)) == [
+                "knock wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
+                "active wlan0 40004", "backup wwan0 40003",
+                "moved from wwan0 to wlan0: the preferred path works",
+                "withdraw wwan0", "destroy wwan0 40003", "wwan0 left: not needed now",
+            ])
+    }
+
+    @Test("proves itself for longer after each failure")
+    func trials() {
+        var story = Self.free()
+        for second in [2, 6, 10] as [Int64] {
+            story.changes.append((.seconds(second), .open(0, upwards: false, downwards: false)))
+            story.changes.append((.seconds(second + 1), .open(0, upwards: true, downwards: true)))
+        }
+        let events = story.run(until: .seconds(15)).events()
+        let answers = events.filter { $0.event == .answered("wlan0") }.map(\.time)
+        let returns = events.filter { $0.event == .moved(from: "wwan0", to: "wlan0", because: .preferred) }
+        #expect(zip(answers, returns).map { Int($1.time - $0) } == [200, 400, 800])
+    }
+
+    @Test("takes a question's answer for what it is: the path lives, its data was slow")
+    func cleared() {
+        var story = Self.free()
+        // One packet is lost.
+        story.changes = [
+            (.milliseconds(2000), .open(0, upwards: false, downwards: true)),
+            (.milliseconds(2021), .open(0, upwards: true, downwards: true)),
+        ]
+        let world = story.run(until: .seconds(3))
+        #expect(
+            world.lines(from: .seconds(2)).prefix(3) == [
+                "wlan0 is suspect: no acknowledgement", "create wlan0 as backup", "wlan0 is well",
+            ])
+        #expect(world.moves == 0)
+    }
+
+    @Test("leaves a path at once that is not allowed any more, even if it is the last")
+    func refused() {
+        var story = Story()
+        story.policy.allowsExpensivePaths = false
+        story.changes = [(.seconds(2), .expensive(0, true)), (.seconds(4), .expensive(0, false))]
+        let world = story.run(until: .seconds(6))
+        #expect(
+            world.lines() == [
+                "destroy wlan0 40001", "wlan0 left: not allowed any more: expensive",
+                "no path is left; waiting for one", "create wlan0", "wlan0 joined",
+            ])
+        #expect(world.steps.first?.time == 2_001_000_000)
+    }
+
+    @Test("gives up a path whose carrier is gone without asking, and joins it as soon as it answers again")
+    func unplugged() {
+        var story = Self.free()
+        story.changes = [(.seconds(2), .carrier(0, false)), (.seconds(3), .carrier(0, true))]
+        let world = story.run(until: .seconds(4))
+        #expect(
+            world.lines(from: .seconds(1)) == [
+                "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
+                "wlan0 left: no carrier", "active wwan0 40002", "moved from wlan0 to wwan0: no carrier",
+                "knock wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
+                "active wlan0 40003", "backup wwan0 40002",
+                "moved from wwan0 to wlan0: the preferred path works",
+            ])
+    }
+
+    @Test("takes the old address back when a path has a new one")
+    func renumbered() {
+        var story = Story()
+        story.paths = [.wifi()]
+        story.changes = [(.seconds(2), .renumber(0))]
+        let world = story.run(until: .seconds(3))
+        #expect(
+            world.lines() == [
+                "wlan0 failed: address gone", "destroy wlan0 40001", "wlan0 left: address gone",
+                "knock wlan0", "no path is left; waiting for one",
+                "create 198.51.100.3 as backup", "wlan0 joined", "wlan0 answers again",
+                "active 198.51.100.3 40002", "withdraw wlan0",
+            ])
+    }
+
+    @Test("keeps the connection without any path for as long as the caller's patience lasts")
+    func stranded() {
+        var story = Story()
+        story.paths = [.wifi()]
+        story.patience = .seconds(3)
+        story.changes = [(.seconds(2), .carrier(0, false)), (.seconds(4), .carrier(0, true))]
+        let back = story.run(until: .seconds(5))
+        #expect(
+            back.lines() == [
+                "wlan0 failed: no carrier", "destroy wlan0 40001", "wlan0 left: no carrier",
+                "no path is left; waiting for one", "knock wlan0", "create wlan0 as backup", "wlan0 joined",
+                "wlan0 answers again", "active wlan0 40002",
+            ])
+        story.changes.removeLast()
+        let lost = story.run(until: .seconds(10))
+        #expect(lost.steps.last?.words == "gave up after 3.0 s without a path")
+        #expect(lost.steps.last?.time == 5_001_000_000)
+        #expect(lost.machine(.client)?.isOver == true && lost.machine(.client)?.nextDeadline == nil)
+    }
+
+    @Test("replaces a subflow that was forgotten on the way, when its path has answered for half a second")
+    func forgotten() throws {
+        var story = Story()
+        story.paths = [.wifi()]
+        story.changes = [(.seconds(2), .forget(0))]
+        let world = story.run(until: .seconds(5))
+        let stuck = try #require(world.time(of: .left("wlan0", because: .stuck)))
+        #expect(500...600 ~= stuck - 2000)
+        #expect(world.waitingSince(from: .client) ?? world.now > world.now - 100_000_000)
+        #expect(!world.hasForgotten)
+        #expect(world.machine(.client)?.isOver == false)
+    }
+
+    @Test("shows the sender of a stream another way when it falls silent and the path answers")
+    func forgottenStream() {
+        var story = Story()
+        story.paths = [.wifi()]
+        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(20)))])
+        story.changes = [(.seconds(2), .forget(0))]
+        let world = story.run(until: .seconds(4))
+        #expect(
+            world.lines(from: .seconds(2)).prefix(5) == [
+                "create wlan0 as backup", "active wlan0 40002", "destroy wlan0 40001",
+                "wlan0 left: its subflow is stuck", "wlan0 joined",
+            ])
+        let before = world.chunksRead(by: .client)
+        world.run(until: .seconds(5))
+        #expect(world.chunksRead(by: .client) - before >= 48)
+    }
+
+    @Test("asks about a stream that stops, which needs no data of its own")
+    func download() throws {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(10)))])
+        story.changes = [Self.silence[0]]
+        let world = story.run(until: .seconds(3))
+        let failed = try #require(world.time(of: .failed("wlan0", .noAnswer)))
+        #expect(failed - 2000 < 100)
+    }
+
+    @Test("asks again seldom where the peer refuses to be asked")
+    func refusals() {
+        for fate in [SimulatedPath.JoinFate.refused, .closedAtOnce] {
+            for mode in [MultipathMode.handover, .interactive, .aggregate] {
+                var story = Self.free()
+                story.mode = mode
+                story.changes = [(.seconds(1), .joins(0, fate)), (.seconds(1), .joins(1, fate))]
+                story.changes.append((.seconds(2), .forget(0)))
+                let world = story.run(until: .seconds(12))
+                #expect(world.creations < 60, "\(mode), \(fate): \(world.lines())")
+            }
+        }
+    }
+
+    @Test("moves small messages off a path that has become slow, and stays off while it is")
+    func slow() throws {
+        var story = Self.free()
+        story.mode = .interactive
+        story.changes = [(.seconds(2), .roundTrip(0, .milliseconds(300)))]
+        let world = story.run(until: .seconds(10))
+        let moved = try #require(world.time(of: .moved(from: "wlan0", to: "wwan0", because: .stalled)))
+        #expect(moved - 2000 < 50)
+        #expect(world.moves == 1)
+    }
+
+    @Test("uses all paths for throughput, and goes on without one that fails")
+    func aggregate() {
+        var story = Story()
+        story.mode = .aggregate
+        story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(10)))])
+        story.changes = [Self.silence[0]]
+        let world = story.run(until: .seconds(3))
+        #expect(
+            world.lines().prefix(10) == [
+                "create wwan0", "wwan0 joined", "wlan0 is suspect: no acknowledgement",
+                "create wlan0 as backup", "backup wlan0 40001",
+                "moved from wlan0 to wwan0: no acknowledgement",
+                "share wlan0", "wlan0 failed: no acknowledgement", "withdraw wlan0", "destroy wlan0 40001",
+            ])
+    }
+
+    @Test("asks nothing over what is gone when the machine wakes")
+    func sleep() {
+        var story = Self.free()
+        story.changes = [(.seconds(2), .sleep(forgets: true)), (.seconds(2), .carrier(0, false))]
+        let lines = story.run(until: .milliseconds(2005)).lines(from: .seconds(2))
+        #expect(lines.first == "wlan0 failed: no carrier")
+        #expect(!lines.contains { $0.hasPrefix("create wlan0") })
+        #expect(lines.contains("create wwan0 as backup"))
+    }
+}
