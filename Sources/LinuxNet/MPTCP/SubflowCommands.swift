@@ -73,13 +73,15 @@ package final class SubflowCommands {
     package func setBackup(
         _ token: ConnectionToken, local: IPEndpoint, remote: IPEndpoint, _ isBackup: Bool
     ) throws(SystemError) {
-        try request("set a subflow's priority", PathManagerCommand.setFlags, token) { request in
-            request.nest(PathManagerAttribute.address) {
-                request.put(local.address)
-                request.put(PathManagerAddress.port, port: local.port)
-                request.put(PathManagerAddress.flags, isBackup ? PathManagerAddress.backup : 0)
+        try ofEitherKind(local, remote) { local, remote throws(SystemError) in
+            try request("set a subflow's priority", PathManagerCommand.setFlags, token) { request in
+                request.nest(PathManagerAttribute.address) {
+                    request.put(local.address)
+                    request.put(PathManagerAddress.port, port: local.port)
+                    request.put(PathManagerAddress.flags, isBackup ? PathManagerAddress.backup : 0)
+                }
+                request.put(PathManagerAttribute.remoteAddress, remote)
             }
-            request.put(PathManagerAttribute.remoteAddress, remote)
         }
     }
 
@@ -127,7 +129,9 @@ package final class SubflowCommands {
         do throws(SystemError) {
             try body(local, remote)
         } catch {
-            guard error.errno == ESRCH, local.address.family == .ipv4, remote.address.family == .ipv4
+            // What there is not is ESRCH to one order, EINVAL to the other.
+            guard error.errno == ESRCH || error.errno == EINVAL, local.address.family == .ipv4,
+                remote.address.family == .ipv4
             else { throw error }
             try body(local.mapped, remote.mapped)
         }
@@ -136,7 +140,7 @@ package final class SubflowCommands {
 
 extension IPEndpoint {
     /// An IPv4 address as the IPv4-mapped IPv6 one.
-    fileprivate var mapped: IPEndpoint {
+    var mapped: IPEndpoint {
         let bits = address.networkBytes.reduce(0) { $0 << 8 | UInt64($1) }
         return IPEndpoint(IPAddress(ipv6: 0, 0xFFFF << 32 | bits), port: port)
     }

@@ -48,6 +48,14 @@ package struct StreamSocket: ~Copyable, Sendable {
         try SocketOption.bind(descriptor.number, toInterface: index)
     }
 
+    /// Starts the handshake with an IPv4 host from an IPv6 socket: to be joined by subflows of either family, a
+    /// connection has to have been made like that (mptcp_pm_addr_families_match, net/mptcp/pm.c).
+    /// - Returns: whether it is complete already.
+    package func connect(toMapped endpoint: IPEndpoint) throws(SystemError) -> Bool {
+        try SocketOption.set(descriptor.number, CInt(IPPROTO_IPV6), IPV6_V6ONLY, 0, "IPV6_V6ONLY")
+        return try connect(to: endpoint.mapped)
+    }
+
     /// Starts the handshake.
     /// - Returns: whether it is complete already.
     package func connect(to endpoint: IPEndpoint) throws(SystemError) -> Bool {

@@ -8,10 +8,13 @@ final class RaceAttempt: @unchecked Sendable {
     var transport: Transport?
     /// How far the subflows of an MPTCP connection can be steered.
     let level: ControlLevel
+    /// Whether the socket is IPv6's and meant for an IPv4 destination.
+    private let isMapped: Bool
 
-    init(_ socket: consuming StreamSocket, _ level: ControlLevel) {
+    init(_ socket: consuming StreamSocket, _ level: ControlLevel, isMapped: Bool = false) {
         self.socket = consume socket
         self.level = level
+        self.isMapped = isMapped
     }
 
     /// Starts the handshake.
@@ -22,7 +25,10 @@ final class RaceAttempt: @unchecked Sendable {
         }
         do throws(SystemError) {
             try socket.bind(toInterface: candidate.interface)
-            let isConnected = try socket.connect(to: candidate.endpoint)
+            let isConnected =
+                isMapped
+                ? try socket.connect(toMapped: candidate.endpoint)
+                : try socket.connect(to: candidate.endpoint)
             let number = socket.descriptor.number
             self.socket = consume socket
             return (number, isConnected)

@@ -55,6 +55,13 @@ struct RacePlanner {
         return snapshot.interfaces.isEmpty || !allowedPaths.isEmpty || onLink || isLocal
     }
 
+    /// Whether the destination has IPv6 addresses too, and some path speaks nothing but IPv6: a connection by IPv4
+    /// could be joined over it.
+    var mayNeedBothFamilies: Bool {
+        allowedPaths.contains { $0.supportsIPv6 && !$0.supportsIPv4 }
+            && addresses.values.contains { $0.contains { $0.family == .ipv6 } }
+    }
+
     /// Every address found so far, in the order of the paths that found them.
     var found: [IPAddress] {
         var seen: Set<IPAddress> = []

@@ -430,7 +430,8 @@ actor RaceRunner {
             return RaceAttempt(
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
-        return try Supervisor.shared.assumeIsolated { $0.attempt(family) }.get()
+        let isMapped = family == .ipv4 && planner.mayNeedBothFamilies
+        return try Supervisor.shared.assumeIsolated { $0.attempt(family, isMapped: isMapped) }.get()
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.

@@ -203,7 +203,7 @@ final class SupervisedConnection: @unchecked Sendable {
             return
         }
         note(isActive: machine.nextSample != nil)
-        if machine.nextSample == nil {
+        if machine.awaitsData {
             isAsleep.store(true, ordering: .relaxed)
             // Written while nobody was asleep: nobody was woken.
             if written.load(ordering: .relaxed) != 0 { dataMoves() }

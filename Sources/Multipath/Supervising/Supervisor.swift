@@ -35,8 +35,14 @@ actor Supervisor {
     }
 
     /// Begins an attempt with an MPTCP socket whose subflows can be steered as far as this process may.
-    func attempt(_ family: IPAddress.Family) -> Result<RaceAttempt, SystemError> {
+    ///
+    /// - Parameter isMapped: whether to make an IPv6 socket for an IPv4 destination, where this kernel has IPv6.
+    func attempt(_ family: IPAddress.Family, isMapped: Bool) -> Result<RaceAttempt, SystemError> {
         do throws(SystemError) {
+            if isMapped, let steered = try? prepared().makeSocket(.ipv6) {
+                let level = steered.level
+                return .success(RaceAttempt(steered.take(), level, isMapped: true))
+            }
             let steered = try prepared().makeSocket(family)
             let level = steered.level
             return .success(RaceAttempt(steered.take(), level))

@@ -95,7 +95,7 @@ final class SimulatedSteering {
             timer = nil
             return
         }
-        if machine.nextSample == nil {
+        if machine.awaitsData {
             isAsleep = true
             if written != nil { dataMoves(world) }
         }

@@ -136,8 +136,10 @@ extension Simulation {
         var sample = SubflowSample(
             id: UInt32(number), local: local, remote: remote, bytesSent: half.bytesSent,
             bytesRetransmitted: UInt64(half.retransmissions) * Self.chunkSize,
-            bytesReceived: UInt64(half.expected) * Self.chunkSize, smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
-            rttVariation: .nanoseconds(half.variation / 1000 * 1000), minimumRTT: half.minimum < .max ? .nanoseconds(half.minimum / 1000 * 1000) : nil)
+            bytesReceived: UInt64(half.expected) * Self.chunkSize,
+            smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
+            rttVariation: .nanoseconds(half.variation / 1000 * 1000),
+            minimumRTT: half.minimum < .max ? .nanoseconds(half.minimum / 1000 * 1000) : nil)
         sample.state =
             switch half.state {
             case .established: .established

@@ -175,6 +175,16 @@ package final class Simulation {
     /// How many chunks an end has read.
     package func chunksRead(by end: SimulatedEnd) -> Int { endpoints[end.rawValue].expected }
 
+    /// Whether the client has an open subflow that was forgotten on the way.
+    package var hasForgotten: Bool {
+        subflows.contains { $0.client.state == .established && $0.memory != paths[$0.path].memory }
+    }
+
+    /// Whether the server has an open subflow that has ended at the client.
+    package var hasOrphans: Bool {
+        subflows.contains { $0.client.state == .closed && $0.server.state == .established }
+    }
+
     /// One end's open subflows as text, with what is on its way on each.
     package func summary(of end: SimulatedEnd) -> String {
         let endpoint = endpoints[end.rawValue]
@@ -185,7 +195,8 @@ package final class Simulation {
                 + "\(half.inFlight.count) in flight, \(half.timeouts) timeouts"
                 + (paths[subflow.path].memory == subflow.memory ? "" : ", forgotten")
         }
-        return "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
+        return
+            "\(end): \(endpoint.outstanding) outstanding, \(endpoint.written - endpoint.nextToSend) unsent\n"
             + lines.joined(separator: "\n")
     }
 

@@ -15,6 +15,8 @@ struct Flow: Sendable {
     var port: UInt16?
     var purpose: Purpose
     var isBackup: Bool
+    /// The kernel takes no order to change that.
+    var keepsPriority = false
     var asked: MonotonicTime
     /// Tells flows apart: their places change.
     let number: Int
@@ -41,6 +43,12 @@ struct Flow: Sendable {
     var signalsFrom: MonotonicTime? {
         guard let established else { return nil }
         return established.advanced(by: asked.duration(to: established) + .milliseconds(2))
+    }
+
+    /// A stream that came over another one is to go on here.
+    mutating func expectStream(at now: MonotonicTime) {
+        isStream = true
+        watch.expect(at: now)
     }
 
     /// When its silence is to be asked about: the first time soon, then ever less often, and in the end not at

@@ -20,8 +20,10 @@ struct FlowWatch: Sendable {
     /// none until it is sent again.
     private(set) var receivedAt: MonotonicTime?
     private(set) var heardAt: MonotonicTime?
-    /// How many samples in a row found new bytes.
+    /// How many samples in a row found new bytes, each soon after the one before, and nothing sent between: a stream,
+    /// not answers.
     private(set) var run = 0
+    private var sentBefore: UInt64?
     private(set) var latest: SubflowSample?
     /// Whether much came in between the latest two samples.
     private(set) var isBulk = false
@@ -31,6 +33,8 @@ struct FlowWatch: Sendable {
     var carriesSince = MonotonicTime.zero
     /// When the latest sample was taken that found anything new.
     private(set) var progressAt: MonotonicTime?
+    /// When what it found came in.
+    private(set) var newsAt: MonotonicTime?
 
     struct Progress: Sendable {
         var hasAcknowledged = false
@@ -61,18 +65,31 @@ struct FlowWatch: Sendable {
         }
         isBulk = sample.bytesReceived &- (latest?.bytesReceived ?? sample.bytesReceived) > 32 * 1024
         if progress.hasReceived {
+            let before = receivedAt
             receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
             heardAt = receivedAt
-            run += 1
+            let soon = Self.answerTime(sample) * 2 + .milliseconds(250)
+            let isSoon = before.map { $0.duration(to: now) < soon } ?? false
+            run = isSoon && sentBefore == sample.bytesSent ? run + 1 : 1
+            sentBefore = sample.bytesSent
         } else {
-            run = 0
             // The time of these isn't told; it is between the samples.
             if let latest, sample.receivedSegments != latest.receivedSegments { heardAt = now }
         }
-        if progress.isAny { progressAt = now }
+        if progress.isAny {
+            progressAt = now
+            let acknowledged =
+                progress.hasAcknowledged ? now.advanced(by: .zero - sample.sinceAcknowledgement) : .zero
+            newsAt = max(acknowledged, progress.hasReceived ? receivedAt ?? .zero : .zero)
+        }
         if let latest { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }
         latest = sample
         return progress
+    }
+
+    /// From now on bytes are to come in.
+    mutating func expect(at now: MonotonicTime) {
+        (receivedAt, heardAt) = (now, now)
     }
 
     /// Starts the wait again, after a false alarm.

@@ -37,8 +37,11 @@ struct HandoverRules: ModeRules {
         // One path warms at a time.
         let helper =
             isWarm ? paths.indices.first { $0 != position && paths[$0].standing != .dead } : nil
+        let isLost = paths.allSatisfy { $0.standing == .dead }
         let roles = paths.indices.map { index -> PathRole in
             if index == position { return .carry }
+            // Whichever is back first, whatever it costs.
+            if isLost { return .standby }
             let path = paths[index]
             // A more preferred one is wanted, whatever it costs: the data is to go there.
             return path.isFree || index < position || index == helper || (isWarm && path.isJoined)

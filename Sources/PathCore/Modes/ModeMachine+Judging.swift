@@ -72,12 +72,13 @@ extension ModeMachine {
                 flows[index].gaps = max(flows[index].gaps - 1, 0)
             }
             flows[index].silenceAsks = 0
-            if flows[index].watch.run >= 2 { flows[index].isStream = true }
+            // An answer to what was sent before the first may be among them.
+            if flows[index].watch.run >= 3 { flows[index].isStream = true }
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
             if let data = dataFlow(name), flows[data].watch.progressAt ?? .zero < flows[index].asked {
-                replace(data, by: index)
+                replace(data, by: index, at: now)
             }
             return
         }
@@ -101,14 +102,14 @@ extension ModeMachine {
 
     /// When to look again, after a sample.
     private mutating func planSample(at now: MonotonicTime) {
-        var due: [MonotonicTime] = []
+        var (due, silence): ([MonotonicTime], [MonotonicTime]) = ([], [])
         for flow in flows where flow.isEstablished && flow.purpose == .data {
             let record = records[flow.path]!
             if flow.watch.waitingSince != nil {
                 due.append(
                     record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
             }
-            if let silence = flow.silenceDue { due.append(silence) }
+            if configuration.asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
             if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
         }
         for flow in flows where flow.purpose == .question && !flow.isBackup {
@@ -119,8 +120,9 @@ extension ModeMachine {
             due.append(now)
         }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
-        if let first = due.min() {
+        if let first = (due + silence).min() {
             schedule(sampleAt: max(first, now.advanced(by: pace)))
+            awaitsSilence = due.isEmpty
         }
     }
 
@@ -166,6 +168,8 @@ extension ModeMachine {
             }
         } else if let due = flow.silenceDue, configuration.asks {
             if now >= due {
+                // The question that is under way decides first.
+                guard record.question == nil else { return }
                 flows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
                 ask(flow.path, .trouble(.noAnswer), at: now)
@@ -274,7 +278,7 @@ extension ModeMachine {
         let due = question.latest.advanced(by: wait)
         guard now >= due else { return wakeUps.append(due) }
         // What came in at the last moment counts.
-        if let progress = flows[data].watch.progressAt, progress >= question.latest {
+        if let news = flows[data].watch.newsAt, news >= question.latest {
             records[name]!.question = nil
             return
         }
@@ -339,6 +343,7 @@ extension ModeMachine {
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
         records[name]!.loss.forgetCounters()
+        awaitStream(at: now)
         tell(.joined(name))
         switch records[name]!.standing {
         case .dead:
@@ -367,7 +372,7 @@ extension ModeMachine {
         case .dead:
             // Its old subflow was kept for want of another one, and may be forgotten.
             revive(name, at: now)
-            return replace(data, by: index)
+            return replace(data, by: index, at: now)
         case .good, .onTrial: break
         }
         guard flows[data].watch.waitingSince != nil else {
@@ -375,7 +380,7 @@ extension ModeMachine {
             return
         }
         if let since = flows[data].stuckSince, since.duration(to: now) >= .milliseconds(500) {
-            return replace(data, by: index)
+            return replace(data, by: index, at: now)
         }
         flows[data].stuckSince = flows[data].stuckSince ?? now
         flows[data].watch.excuse(at: now)
@@ -392,10 +397,11 @@ extension ModeMachine {
     }
 
     /// The path answers, but its subflow gets nothing through: another takes its place.
-    private mutating func replace(_ data: Int, by fresh: Int) {
+    private mutating func replace(_ data: Int, by fresh: Int, at now: MonotonicTime) {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
+        if old.isStream { flows[fresh].expectStream(at: now) }
         if !old.isBackup, new.isBackup, let local = new.local {
             perform(.prioritize(local: local, remote: new.remote, isBackup: false))
             flows[fresh].isBackup = false

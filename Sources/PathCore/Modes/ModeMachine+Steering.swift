@@ -70,6 +70,11 @@ extension ModeMachine {
             giveUpSlowJoin(data, at: now)
         } else if records[name]!.isDead {
             retry(path, data, at: now)
+        } else if role == .carry, flow.isBackup, flow.keepsPriority {
+            // Seen of an IPv4 subflow on an IPv6 socket. One that is made anew has the priority it is made with.
+            destroy(flow)
+            flows.remove(at: data)
+            join(path, isBackup: false, at: now)
         } else if role == .carry, flow.isBackup, let local = flow.local {
             flows[data].isBackup = false
             flows[data].watch.carriesSince = now
@@ -80,6 +85,7 @@ extension ModeMachine {
     /// After all that are to carry do so.
     private mutating func demote(_ name: String, _ role: PathRole) {
         guard role == .standby, let data = dataFlow(name), flows[data].isEstablished, !flows[data].isBackup,
+            !flows[data].keepsPriority,
             !records[name]!.isDead, let local = flows[data].local,
             flows.contains(where: {
                 $0.path != name && $0.purpose == .data && $0.isEstablished && !$0.isBackup
@@ -223,7 +229,9 @@ extension ModeMachine {
     private mutating func release(_ name: String, at now: MonotonicTime) {
         guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
         // Put aside it costs nothing but its place.
-        if !flows[data].isBackup, let local = flows[data].local, flows[data].isEstablished {
+        if !flows[data].isBackup, !flows[data].keepsPriority, let local = flows[data].local,
+            flows[data].isEstablished
+        {
             flows[data].isBackup = true
             perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
         }
@@ -261,10 +269,22 @@ extension ModeMachine {
         flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
         // What was on its way there goes another one from now on.
         for index in flows.indices { flows[index].watch.carriesSince = now }
+        if leaving.contains(where: { $0.isStream && $0.purpose == .data }) { expectsStream = true }
+        awaitStream(at: now)
         records[name]?.question = nil
         if leaving.contains(where: { $0.purpose == .data && $0.isEstablished }) {
             tell(.left(name, because: reason))
         }
+    }
+
+    /// The peer's side of another path may be no better: what came over the one that was left has to go on.
+    mutating func awaitStream(at now: MonotonicTime) {
+        guard expectsStream else { return }
+        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
+            flows[index].expectStream(at: now)
+            expectsStream = false
+        }
+        if !expectsStream { schedule(sampleAt: now.advanced(by: .milliseconds(25))) }
     }
 
     /// What could not be told the peer when it was due.

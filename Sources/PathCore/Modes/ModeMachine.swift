@@ -33,7 +33,7 @@
 // until another is complete. What the kernel's tables say is gone is given up at once.
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
-// written or read while `nextSample` was nil; at `nextDeadline` a `sample` where `needsSample` says so, then
+// written or read while it `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so, then
 // `timeReached`. After each, perform what it returned.
 
 package struct ModeMachine: Sendable {
@@ -53,6 +53,8 @@ package struct ModeMachine: Sendable {
     var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    /// A stream came over a path that was left, and is to go on over the next.
+    var expectsStream = false
     var rumours: [PathVerdict] = []
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
@@ -64,6 +66,10 @@ package struct ModeMachine: Sendable {
     package internal(set) var isOver = false
     /// When the next sample is worth taking; nil while the connection is idle.
     package internal(set) var nextSample: MonotonicTime?
+    /// Whether it is to ask about silence only, which may be long from now.
+    var awaitsSilence = false
+    /// Whether `dataMoves` is to be said when data moves.
+    package var awaitsData: Bool { nextSample == nil || awaitsSilence }
 
     /// The least time between two samples. Whoever runs many machines makes it longer, so that all together cost
     /// little; they tell each other what one finds.
@@ -130,6 +136,8 @@ package struct ModeMachine: Sendable {
         latestSnapshot = snapshot
         // Whatever translated or watched the subflows may have forgotten them meanwhile.
         if hasSlept {
+            // Nothing is asked over what is gone or not allowed any more.
+            giveUpLost(usablePaths(snapshot), at: now)
             for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
         }
         return settle(at: now)
@@ -154,13 +162,13 @@ package struct ModeMachine: Sendable {
             guard error ?? 0 == 0 else { break }
             // One that the peer made is known by its sample.
             guard let index = flow(facts.local, facts.remote) else {
-                nextSample = now
+                schedule(sampleAt: now)
                 break
             }
             established(index, at: now)
         case .subflowClosed(_, let facts, let end):
             if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
-        case .lost: nextSample = now
+        case .lost: schedule(sampleAt: now)
         case .created, .removed, .subflowPriority, .listenerCreated, .listenerClosed: break
         }
         return settle(at: now)
@@ -206,7 +214,15 @@ package struct ModeMachine: Sendable {
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
     ) -> [ModeAction] {
-        guard hasBegun, !isOver, case .create(let local, _, let remote) = action else { return [] }
+        guard hasBegun, !isOver else { return [] }
+        if case .prioritize(let local, let remote, let isBackup) = action, failure != .alreadyGone,
+            let index = flow(local, remote, mayBeNew: false)
+        {
+            flows[index].isBackup = !isBackup
+            flows[index].keepsPriority = true
+            return settle(at: now)
+        }
+        guard case .create(let local, _, let remote) = action else { return [] }
         if let index = flows.lastIndex(where: {
             $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
         }) {
@@ -226,7 +242,7 @@ package struct ModeMachine: Sendable {
         guard hasBegun, !isOver, let data = dataFlow(verdict.path), flows[data].interface == verdict.interface
         else { return }
         rumours.append(verdict)
-        nextSample = now
+        schedule(sampleAt: now)
     }
 
     /// Something answered a knock at a path: it was accepted or refused, either way the path lives.
@@ -267,7 +283,10 @@ package struct ModeMachine: Sendable {
     mutating func tell(_ event: SteeringEvent) { actions.append(.tell(event)) }
     mutating func perform(_ action: SubflowAction) { actions.append(.perform(action)) }
 
-    mutating func schedule(sampleAt time: MonotonicTime) { nextSample = min(nextSample ?? time, time) }
+    mutating func schedule(sampleAt time: MonotonicTime) {
+        nextSample = min(nextSample ?? time, time)
+        awaitsSilence = false
+    }
 
     /// Between attempts to reach a dead path while somebody waits, and the pause that a failed one begins with.
     static let retry = Duration.seconds(1)

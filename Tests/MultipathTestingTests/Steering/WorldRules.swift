@@ -6,12 +6,14 @@ struct WorldRules {
     /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
     /// each with some round trips of that path more.
     static let stallLimit: Int64 = 1_500_000_000
-    /// Where a path loses more than one packet in twenty, none of its kernel's timers is short.
-    static let lossyStallLimit: Int64 = 5_000_000_000
+    /// Where a path loses more than one packet in twenty none of the kernel's timers is short. Where a server has a
+    /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it. A reader
+    /// who does not say when it reads is looked at once a second.
+    static let hardStallLimit: Int64 = 8_000_000_000
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
     /// Orders in one second, and at one moment.
-    static let stormLimit = 60
+    static let stormLimit = 90
     static let momentLimit = 40
 
     /// Events at one moment.
@@ -19,12 +21,16 @@ struct WorldRules {
 
     private let policy: PathPolicy
     private let patience: Duration
+    private let hasHints: Bool
     private var lookedAt: Int64 = 0
     private var looks = 0
     private var seen = 0
     private var told: UInt64 = 0
     private var recent: [Int64] = []
     private var momentCount = 0
+    private var slowest: Int64 = 0
+    private var readyAt: Int64 = 0
+    private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
     private var emptySince: Int64?
     private var strandedAt: Int64?
@@ -40,6 +46,7 @@ struct WorldRules {
     init(_ world: RandomWorld) {
         policy = world.configuration.policy
         patience = world.configuration.disconnectedTimeout
+        hasHints = world.configuration.hasHints
     }
 
     /// Says what is wrong, the first time.
@@ -151,13 +158,20 @@ struct WorldRules {
     }
 
     private mutating func checkProgress(_ world: Simulation) {
-        guard world.isReady else { return }
+        guard world.isReady else {
+            // Until then the kernel takes no orders.
+            readyAt = world.now
+            return
+        }
+        if world.hasForgotten { forgottenAt = world.now }
         var best: (since: Int64, roundTrip: Int64)?
+        // Of a path that has become slow only its own round trips can tell.
+        slowest = world.paths.reduce(slowest) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
         for path in world.paths {
             guard let since = path.worksSince, policy.refusal(of: path.interface) == nil,
                 since < best?.since ?? .max
             else { continue }
-            best = (since, path.roundTrip)
+            best = (since, slowest)
         }
         let isEmpty = !world.openPaths.contains { $0.isComplete }
         emptySince = isEmpty ? emptySince ?? world.now : nil
@@ -167,13 +181,17 @@ struct WorldRules {
         }
         for end in [SimulatedEnd.client, .server] {
             guard let since = world.waitingSince(from: end) else { continue }
+            // A reader with nothing to say can't know that its subflow was forgotten.
+            if end == .server, world.now - forgottenAt < Self.forgottenLimit { continue }
             // What a sender has on a forgotten subflow waits for its own kernel's timer.
             let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
-            let wait = world.now - max(since, best.since, forgotten) - 4 * best.roundTrip
+            let wait = world.now - max(since, best.since, forgotten, readyAt) - 4 * best.roundTrip
             longestStall = max(longestStall, wait)
             let isLossy = world.paths.contains { $0.loss > 0.05 }
             if isLossy { lossyAt = world.now }
-            let limit = world.now - lossyAt < 2_000_000_000 ? Self.lossyStallLimit : Self.stallLimit
+            let isReader = end == .server && (world.hasOrphans || !hasHints)
+            let isHard = isReader || world.now - lossyAt < 2_000_000_000
+            let limit = isHard ? Self.hardStallLimit : Self.stallLimit
             if wait > limit { fail("data of the \(end) waits", world) }
         }
     }
