@@ -45,6 +45,8 @@ def judge(metric, ours, kernel):
     if metric.ratio is not None and kernel:
         other = statistics.median(kernel)
         verdicts.append(median >= metric.ratio * other if metric.at_least else median * metric.ratio <= other)
+    if metric.more is not None and kernel:
+        verdicts.append(median <= statistics.median(kernel) + metric.more)
     return all(verdicts) if verdicts else None
 
 
