@@ -81,6 +81,24 @@ struct MultipathNIOTests {
         #expect(server.control == .observeOnly(because: limit))
     }
 
+    @Test("takes care of a channel that somebody else opened, and says how far")
+    func supervise() async throws {
+        let (client, _) = try await withEcho { port in
+            let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .enableMPTCP(true)
+                .connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap)
+            let connection = try await MultipathSupervisor.supervise(stream.channel)
+            #expect(connection.transport == .mptcp)
+            #expect(try await exchange(stream, bytes: 5) == 5)
+            return connection
+        }
+        let report = client.transferReport()
+        #expect(report.bytesSent == 5 && report.bytesReceived == 5)
+        #expect(report.paths.map(\.interface) == ["lo"])
+        // Its socket has the path manager of the network namespace, which is the kernel's unless somebody chose.
+        #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
+    }
+
     @Test("tells a connection's events in order, from establishment to the end")
     func events() async throws {
         let (events, _) = try await withEcho { port in

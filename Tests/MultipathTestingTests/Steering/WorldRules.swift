@@ -91,7 +91,9 @@ struct WorldRules {
         }
         // What is dead is tried until it is back; silence is asked about four times on each path.
         let most = 16 * world.paths.count
-        if creations - rested.creations > most { fail("\(creations - rested.creations) joins in an hour", world) }
+        if creations - rested.creations > most {
+            fail("\(creations - rested.creations) joins in an hour", world)
+        }
         if moves - rested.moves > 2 { fail("\(moves - rested.moves) moves in an hour", world) }
     }
 
