@@ -54,7 +54,8 @@ struct SteeringPropertyTests {
         #expect(Double(moves) / 8 <= most)
     }
 
-    @Test("an hour of idleness costs four questions a path at most and no move, and the machine comes to rest",
+    @Test(
+        "an hour of idleness costs four questions a path at most and no move, and the machine comes to rest",
         arguments: modes, [0, 1, 2, 3])
     func rest(mode: MultipathMode, kind: Int) {
         var story = Story()

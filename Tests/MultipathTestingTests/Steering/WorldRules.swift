@@ -30,6 +30,8 @@ struct WorldRules {
     private var recent: [Int64] = []
     private var momentCount = 0
     private var slowest: Int64 = 0
+    private let phases: [Int64]
+    private var phase: Int64?
     private var readBefore = 0
     private var reads: [Int64] = []
     private var readyAt: Int64 = 0
@@ -52,6 +54,8 @@ struct WorldRules {
         policy = world.configuration.policy
         patience = world.configuration.disconnectedTimeout
         hasHints = world.configuration.hasHints
+        phases = world.traffic.phases.map(\.start.wholeNanoseconds)
+        phase = phases.first
     }
 
     /// Says what is wrong, the first time.
@@ -91,7 +95,9 @@ struct WorldRules {
         }
         // What is dead is tried until it is back; silence is asked about four times on each path.
         let most = 16 * world.paths.count
-        if creations - rested.creations > most { fail("\(creations - rested.creations) joins in an hour", world) }
+        if creations - rested.creations > most {
+            fail("\(creations - rested.creations) joins in an hour", world)
+        }
         if moves - rested.moves > 2 { fail("\(moves - rested.moves) moves in an hour", world) }
     }
 
@@ -188,6 +194,10 @@ struct WorldRules {
     }
 
     private mutating func checkProgress(_ world: Simulation) {
+        if let phase, world.now >= phase {
+            self.phase = phases.first { $0 > world.now }
+            reads = []
+        }
         let read = world.chunksRead(by: .client)
         if read > readBefore {
             readBefore = read

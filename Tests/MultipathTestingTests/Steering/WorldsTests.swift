@@ -63,6 +63,8 @@ struct WorldsTests {
         print(plan)
         for step in world.steps { print(step) }
         print(world.summary(of: .client), world.summary(of: .server), separator: "\n")
-        print(rules.broken ?? "all is well", "longest wait \(rules.longestStall / 1_000_000) ms, \(world.samples) samples")
+        print(
+            rules.broken ?? "all is well",
+            "longest wait \(rules.longestStall / 1_000_000) ms, \(world.samples) samples")
     }
 }

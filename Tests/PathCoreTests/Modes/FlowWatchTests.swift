@@ -53,7 +53,8 @@ struct FlowWatchTests {
     mutating func progress() {
         _ = watch.take(sample(unacknowledged: 3), written: at(990), at: at(1000))
         let first = watch.take(
-            sample(unacknowledged: 3, acknowledged: 1000, lastAcknowledgement: 10), written: nil, at: at(1050))
+            sample(unacknowledged: 3, acknowledged: 1000, lastAcknowledgement: 10), written: nil, at: at(1050)
+        )
         #expect(first.hasAcknowledged && watch.waitingSince == at(1040))
         // What the peer sends again refreshes the time, and proves nothing.
         let second = watch.take(
@@ -94,7 +95,8 @@ struct FlowWatchTests {
     mutating func answers() {
         for count in 0..<5 as Range<UInt64> {
             _ = watch.take(
-                sample(received: count * 100, sent: count * 50), written: nil, at: at(1000 + Int64(count) * 40))
+                sample(received: count * 100, sent: count * 50), written: nil,
+                at: at(1000 + Int64(count) * 40))
         }
         #expect(watch.run == 1)
     }

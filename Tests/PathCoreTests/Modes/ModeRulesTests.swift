@@ -49,13 +49,15 @@ struct HandoverRulesTests {
         _ = rules.decide([path("wifi"), path("cellular")], at: at(0))
         #expect(
             rules.decide([path("wifi", .suspect), path("cellular")], at: at(1)).roles == [.carry, .standby])
-        #expect(rules.decide([path("wifi", .dead), path("cellular")], at: at(2)).roles == [.standby, .carry])
+        #expect(
+            rules.decide([path("wifi", .dead), path("cellular")], at: at(2)).roles == [.standby, .carry])
     }
 
     @Test("does not go back to a path on trial, and then gives the reason")
     mutating func trial() {
         _ = rules.decide([path("wifi", .dead), path("cellular")], at: at(0))
-        #expect(rules.decide([path("wifi", .onTrial), path("cellular")], at: at(1)).roles == [.standby, .carry])
+        #expect(
+            rules.decide([path("wifi", .onTrial), path("cellular")], at: at(1)).roles == [.standby, .carry])
         let back = rules.decide([path("wifi"), path("cellular")], at: at(2))
         #expect(back == ModeDecision(roles: [.carry, .standby], reason: .preferred, again: at(5002)))
     }
