@@ -153,11 +153,9 @@ struct WorldRules {
     ) -> String? {
         if old == new { return "it is the same path" }
         switch reason {
+        case .trouble(.subflowEnded): return nil
         case .trouble(let trouble):
-            let isKnown = events.contains { event in
-                if case .left(old, because: .ended) = event { return trouble == .subflowEnded }
-                return event == .failed(old, trouble) || event == .suspected(old, trouble)
-            }
+            let isKnown = events.contains { $0 == .failed(old, trouble) || $0 == .suspected(old, trouble) }
             return isKnown ? nil : "nothing was said of that trouble"
         case .refused(let refusal):
             let path = world.told.interface(named: old)
