@@ -145,11 +145,15 @@ final class SupervisedConnection: @unchecked Sendable {
                 sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first), at: .now))
     }
 
+    /// What the machine wants because an order failed comes after what it had wanted already.
     private func perform(_ actions: [ModeAction]?) {
-        for action in actions ?? [] {
-            switch action {
+        var pending = actions ?? []
+        var next = 0
+        while next < pending.count {
+            defer { next += 1 }
+            switch pending[next] {
             case .tell(let event): tell(event)
-            case .perform(let action): order(action)
+            case .perform(let action): pending += order(action)
             case .share(let verdict):
                 // Not from inside the machine's own list of actions.
                 EventThread.shared.submit { [self] in
@@ -164,20 +168,21 @@ final class SupervisedConnection: @unchecked Sendable {
         }
     }
 
-    private func order(_ action: SubflowAction) {
-        guard let control, let token else { return }
+    /// - Returns: what is to be done because it failed.
+    private func order(_ action: SubflowAction) -> [ModeAction] {
+        guard let control, let token else { return [] }
         // The kernel forgets a subflow's counters with it.
         if case .destroy = action { meter.sample() }
         do throws(SystemError) {
             switch try control.perform(action, on: token) {
-            case .accepted: break
-            case .alreadyGone: perform(machine?.failed(action, .alreadyGone, at: .now))
-            case .refused(let limit): perform(machine?.failed(action, .failed("\(limit)"), at: .now))
+            case .accepted: return []
+            case .alreadyGone: return machine?.failed(action, .alreadyGone, at: .now) ?? []
+            case .refused(let limit): return machine?.failed(action, .failed("\(limit)"), at: .now) ?? []
             }
         } catch {
             let failure: ActionFailure =
                 SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
-            perform(machine?.failed(action, failure, at: .now))
+            return machine?.failed(action, failure, at: .now) ?? []
         }
     }
 

@@ -77,7 +77,11 @@ final class SimulatedSteering {
     }
 
     private func perform(_ actions: [ModeAction], _ world: Simulation) {
-        for action in actions {
+        var pending = actions
+        var next = 0
+        while next < pending.count {
+            let action = pending[next]
+            next += 1
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
             if case .knock(_, let interface, _) = action { world.startKnock(at: interface) }
@@ -85,7 +89,7 @@ final class SimulatedSteering {
                 continue
             }
             world.steps[place].failure = failure
-            perform(machine.failed(order, failure, at: time(world)), world)
+            pending += machine.failed(order, failure, at: time(world))
         }
     }
 

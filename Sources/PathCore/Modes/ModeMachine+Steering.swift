@@ -338,6 +338,8 @@ extension ModeMachine {
                 let refusal = configuration.policy.refusal(of: path)
             {
                 reason = .refused(refusal)
+            } else if dataFlow(old).map({ !flows[$0].isEstablished }) ?? true {
+                reason = .trouble(.subflowEnded)
             }
         }
         tell(.moved(from: old, to: carrying, because: reason))

@@ -30,6 +30,8 @@ struct WorldRules {
     private var recent: [Int64] = []
     private var momentCount = 0
     private var slowest: Int64 = 0
+    private let phases: [Int64]
+    private var phase: Int64?
     private var readBefore = 0
     private var reads: [Int64] = []
     private var readyAt: Int64 = 0
@@ -52,6 +54,8 @@ struct WorldRules {
         policy = world.configuration.policy
         patience = world.configuration.disconnectedTimeout
         hasHints = world.configuration.hasHints
+        phases = world.traffic.phases.map(\.start.wholeNanoseconds)
+        phase = phases.first
     }
 
     /// Says what is wrong, the first time.
@@ -149,11 +153,9 @@ struct WorldRules {
     ) -> String? {
         if old == new { return "it is the same path" }
         switch reason {
+        case .trouble(.subflowEnded): return nil
         case .trouble(let trouble):
-            let isKnown = events.contains { event in
-                if case .left(old, because: .ended) = event { return trouble == .subflowEnded }
-                return event == .failed(old, trouble) || event == .suspected(old, trouble)
-            }
+            let isKnown = events.contains { $0 == .failed(old, trouble) || $0 == .suspected(old, trouble) }
             return isKnown ? nil : "nothing was said of that trouble"
         case .refused(let refusal):
             let path = world.told.interface(named: old)
@@ -190,6 +192,10 @@ struct WorldRules {
     }
 
     private mutating func checkProgress(_ world: Simulation) {
+        if let phase, world.now >= phase {
+            self.phase = phases.first { $0 > world.now }
+            reads = []
+        }
         let read = world.chunksRead(by: .client)
         if read > readBefore {
             readBefore = read
