@@ -11,7 +11,11 @@ struct HandoverRules: ModeRules {
     /// How long an expensive path stays joined after the last suspicion, or after data went back.
     static let coolDown = Duration.seconds(5)
 
+    /// Most suspicions are over sooner than this; a handshake over an expensive path costs money.
+    static let hesitation = Duration.milliseconds(15)
+
     private var carrier: String?
+    private var suspectSince: MonotonicTime?
     private var warmUntil: MonotonicTime?
 
     mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
@@ -29,8 +33,16 @@ struct HandoverRules: ModeRules {
             warmUntil = now.advanced(by: Self.coolDown)
         }
         carrier = next?.name
-        if let next, next.standing != .good || !next.isJoined {
-            warmUntil = now.advanced(by: Self.coolDown)
+        var hesitatesUntil: MonotonicTime?
+        if let next, next.standing == .suspect, next.isJoined {
+            let due = (suspectSince ?? now).advanced(by: Self.hesitation)
+            suspectSince = suspectSince ?? now
+            if now >= due { warmUntil = now.advanced(by: Self.coolDown) } else { hesitatesUntil = due }
+        } else {
+            suspectSince = nil
+            if let next, next.standing != .good || !next.isJoined {
+                warmUntil = now.advanced(by: Self.coolDown)
+            }
         }
         let isWarm = warmUntil.map { now < $0 } ?? false
         let position = paths.firstIndex { $0.name == carrier } ?? paths.endIndex
@@ -48,6 +60,6 @@ struct HandoverRules: ModeRules {
                 ? .standby : .none
         }
         let again = isWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
-        return ModeDecision(roles: roles, reason: reason, again: again ? warmUntil : nil)
+        return ModeDecision(roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
     }
 }

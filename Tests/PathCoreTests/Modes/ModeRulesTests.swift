@@ -33,10 +33,13 @@ struct HandoverRulesTests {
         #expect(decision.roles == [.carry, .standby])
     }
 
-    @Test("warms an expensive path on suspicion, and lets it go 5 s after the last")
+    @Test("warms an expensive path on a suspicion that lasts 15 ms, and lets it go 5 s after the last")
     mutating func warms() {
         _ = rules.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
-        var decision = rules.decide([path("wifi", .suspect), path("cellular", isJoined: false)], at: at(100))
+        let suspect = [path("wifi", .suspect), path("cellular", isJoined: false)]
+        var decision = rules.decide(suspect, at: at(85))
+        #expect(decision == ModeDecision(roles: [.carry, .none], again: at(100)))
+        decision = rules.decide(suspect, at: at(100))
         #expect(decision.roles == [.carry, .standby])
         decision = rules.decide([path("wifi"), path("cellular")], at: at(200))
         #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(5100)))
@@ -47,10 +50,11 @@ struct HandoverRulesTests {
     @Test("moves on proof alone")
     mutating func proof() {
         _ = rules.decide([path("wifi"), path("cellular")], at: at(0))
+        _ = rules.decide([path("wifi", .suspect), path("cellular")], at: at(1))
         #expect(
-            rules.decide([path("wifi", .suspect), path("cellular")], at: at(1)).roles == [.carry, .standby])
+            rules.decide([path("wifi", .suspect), path("cellular")], at: at(16)).roles == [.carry, .standby])
         #expect(
-            rules.decide([path("wifi", .dead), path("cellular")], at: at(2)).roles == [.standby, .carry])
+            rules.decide([path("wifi", .dead), path("cellular")], at: at(17)).roles == [.standby, .carry])
     }
 
     @Test("does not go back to a path on trial, and then gives the reason")
