@@ -29,6 +29,13 @@ extension TransportSample {
         return ConnectionSample(info)
     }
 
+    /// Whether the peer has acknowledged all that was written, for a tenth of what a sample costs: SIOCOUTQ counts
+    /// an MPTCP connection's bytes from the first unacknowledged on (net/mptcp/protocol.c, mptcp_ioctl_outq).
+    package static func isAllAcknowledged(_ descriptor: CInt) -> Bool {
+        var count: CInt = 0
+        return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 && count == 0
+    }
+
     private static func readMPTCP(_ descriptor: CInt) -> TransportSample? {
         if let full = full(descriptor) { return full }
         guard let connection = connection(descriptor) else { return nil }

@@ -29,7 +29,15 @@ final class SupervisedConnection: @unchecked Sendable {
     private let local: IPEndpoint?
     private let remote: IPEndpoint?
     private let otherRemotes: [IPEndpoint]
-    private var machine: ModeMachine?
+    private var steered: Steered?
+
+    /// An object of its own, because a machine that is asked through an optional is copied whole, and that counts
+    /// references by the dozen.
+    private final class Steered {
+        var machine: ModeMachine
+        init(_ machine: ModeMachine) { self.machine = machine }
+    }
+
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
     private var observers: [@Sendable (SteeringEvent) -> Void] = []
     private let knocks = Knocks()
@@ -66,15 +74,18 @@ final class SupervisedConnection: @unchecked Sendable {
 
     func dataMoves() {
         guard isAsleep.load(ordering: .relaxed), isAsleep.exchange(false, ordering: .relaxed) else { return }
-        EventThread.shared.submit { [self] in
-            machine?.dataMoves(at: .now)
-            settle()
-        }
+        Supervisor.wakeList.add(self)
     }
 
     func close() { descriptor.withLock { $0 = nil } }
 
     // MARK: On the event thread
+
+    /// What moved made it look again.
+    func wake() {
+        steered?.machine.dataMoves(at: .now)
+        settle()
+    }
 
     func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
         guard !isClosed else { return }
@@ -85,7 +96,7 @@ final class SupervisedConnection: @unchecked Sendable {
         isClosed = true
         note(isActive: false)
         observers = []
-        machine = nil
+        steered = nil
         knocks.endAll()
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = nil
@@ -94,8 +105,8 @@ final class SupervisedConnection: @unchecked Sendable {
     func take(_ snapshot: PathSnapshot) {
         // Without control there is nothing to decide.
         guard !isClosed, control != nil, let token, let local, let remote else { return }
-        if machine != nil {
-            perform(machine?.snapshot(snapshot, at: .now))
+        if let steered {
+            perform(steered.machine.snapshot(snapshot, at: .now))
         } else {
             let first =
                 interface != 0 ? interface : snapshot.interface(with: local.address)?.index ?? 0
@@ -107,42 +118,56 @@ final class SupervisedConnection: @unchecked Sendable {
                     token: token, local: local, remote: remote, interface: first,
                     otherRemotes: otherRemotes), at: .now)
             let actions = machine.begin(snapshot, at: .now)
-            self.machine = machine
+            steered = Steered(machine)
             perform(actions)
         }
         settle()
     }
 
     func take(_ verdict: PathVerdict) {
-        machine?.rumour(verdict, at: .now)
+        steered?.machine.rumour(verdict, at: .now)
         settle()
     }
 
     func take(_ event: SubflowEvent) {
-        perform(machine?.event(event, at: .now))
+        perform(steered?.machine.event(event, at: .now))
         settle()
     }
 
     private func timeReached() {
         timer = nil
-        takeDueSample()
-        perform(machine?.timeReached(.now))
+        // A sample looks at the time as well.
+        if steered?.machine.agenda.needsSample(at: .now) != true {
+            perform(steered?.machine.timeReached(.now))
+        }
         settle()
     }
 
     private func takeDueSample() {
-        guard machine?.needsSample(at: .now) == true else { return }
-        machine?.pace = Supervisor.shared.assumeIsolated { $0.pace }
+        guard let agenda = steered?.machine.agenda else { return }
         // First: what is written after the sample is to be told again.
         let first = written.exchange(0, ordering: .relaxed)
-        let sample: TransportSample? = descriptor.withLock { descriptor in
+        let look = descriptor.withLock { descriptor -> Look? in
             guard let number = descriptor?.number else { return nil }
-            return TransportSample.read(number)
+            if first != 0, agenda.mayGlance(at: .now), TransportSample.isAllAcknowledged(number) {
+                return .nothingWaits
+            }
+            return TransportSample.read(number).map(Look.sample)
         }
-        guard let sample else { return end() }
-        perform(
-            machine?.sample(
-                sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first), at: .now))
+        switch look {
+        case .nothingWaits: steered?.machine.glance()
+        case .sample(let sample):
+            steered?.machine.pace = Supervisor.shared.assumeIsolated { $0.pace }
+            perform(
+                steered?.machine.sample(
+                    sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first), at: .now))
+        case nil: end()
+        }
+    }
+
+    private enum Look {
+        case nothingWaits
+        case sample(TransportSample)
     }
 
     /// What the machine wants because an order failed comes after what it had wanted already.
@@ -161,7 +186,7 @@ final class SupervisedConnection: @unchecked Sendable {
                 }
             case .knock(let path, let interface, let remote):
                 knocks.start(to: remote, over: interface) { [weak self] in
-                    self?.perform(self?.machine?.knockAnswered(path, at: .now))
+                    self?.perform(self?.steered?.machine.knockAnswered(path, at: .now))
                     self?.settle()
                 }
             }
@@ -176,13 +201,13 @@ final class SupervisedConnection: @unchecked Sendable {
         do throws(SystemError) {
             switch try control.perform(action, on: token) {
             case .accepted: return []
-            case .alreadyGone: return machine?.failed(action, .alreadyGone, at: .now) ?? []
-            case .refused(let limit): return machine?.failed(action, .failed("\(limit)"), at: .now) ?? []
+            case .alreadyGone: return steered?.machine.failed(action, .alreadyGone, at: .now) ?? []
+            case .refused(let limit): return steered?.machine.failed(action, .failed("\(limit)"), at: .now) ?? []
             }
         } catch {
             let failure: ActionFailure =
                 SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
-            return machine?.failed(action, failure, at: .now) ?? []
+            return steered?.machine.failed(action, failure, at: .now) ?? []
         }
     }
 
@@ -200,20 +225,22 @@ final class SupervisedConnection: @unchecked Sendable {
 
     /// Takes the samples that are due at once, and sets the timer for the rest.
     private func settle() {
-        for _ in 0..<4 where machine?.needsSample(at: .now) == true { takeDueSample() }
-        guard let machine, !machine.isOver else {
+        for _ in 0..<4 where steered?.machine.agenda.needsSample(at: .now) == true { takeDueSample() }
+        guard let agenda = steered?.machine.agenda, !agenda.isOver else {
             note(isActive: false)
             if let timer { EventThread.shared.cancelTimer(timer.token) }
             timer = nil
             return
         }
-        note(isActive: machine.nextSample != nil)
-        if machine.awaitsData {
+        note(isActive: agenda.nextSample != nil)
+        if agenda.awaitsData {
             isAsleep.store(true, ordering: .relaxed)
             // Written while nobody was asleep: nobody was woken.
             if written.load(ordering: .relaxed) != 0 { dataMoves() }
         }
-        guard let deadline = machine.nextDeadline else { return }
+        guard var deadline = agenda.nextDeadline else { return }
+        // Many are looked at together.
+        if Supervisor.shared.assumeIsolated({ $0.isCrowded }) { deadline = WakeList.round(deadline) }
         // An earlier timer does no harm: it finds nothing to do, and sets the next.
         if let timer, timer.deadline <= deadline { return }
         if let timer { EventThread.shared.cancelTimer(timer.token) }

@@ -7,6 +7,7 @@ actor Supervisor {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
     static let shared = Supervisor()
+    static let wakeList = WakeList()
 
     private var source: LocalSocketSource?
     private var control: (any SubflowControl)?
@@ -28,6 +29,9 @@ actor Supervisor {
     /// The least time between two samples of one connection: a sample takes some tens of microseconds, and all
     /// together are to take a few hundredths of a processor.
     var pace: Duration { max(.milliseconds(2), .microseconds(500) * (active - 16)) }
+
+    /// Whether so many connections are active that what is done for several at once is worth a few milliseconds.
+    var isCrowded: Bool { active > 16 }
 
     /// Tells the other connections what one has found out.
     func share(_ verdict: PathVerdict, of connection: SupervisedConnection) {

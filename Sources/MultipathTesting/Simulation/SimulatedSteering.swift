@@ -61,18 +61,21 @@ final class SimulatedSteering {
         // A timer that was replaced by an earlier one.
         guard let timer, timer <= world.now else { return }
         self.timer = nil
-        takeDueSample(world)
-        perform(machine.timeReached(time(world)), world)
+        if !machine.agenda.needsSample(at: time(world)) { perform(machine.timeReached(time(world)), world) }
         settle(world)
     }
 
     private func takeDueSample(_ world: Simulation) {
-        guard machine.needsSample(at: time(world)) else { return }
+        guard machine.agenda.needsSample(at: time(world)) else { return }
         let first = written
         written = nil
+        let sample = world.sample(end)
+        if first != nil, machine.agenda.mayGlance(at: time(world)), sample.connection?.outstanding == 0 {
+            return machine.glance()
+        }
         perform(
             machine.sample(
-                world.sample(end), written: first.map { MonotonicTime(nanoseconds: $0) }, at: time(world)),
+                sample, written: first.map { MonotonicTime(nanoseconds: $0) }, at: time(world)),
             world)
     }
 
@@ -94,12 +97,12 @@ final class SimulatedSteering {
     }
 
     private func settle(_ world: Simulation) {
-        for _ in 0..<4 where machine.needsSample(at: time(world)) { takeDueSample(world) }
+        for _ in 0..<4 where machine.agenda.needsSample(at: time(world)) { takeDueSample(world) }
         guard !machine.isOver else {
             timer = nil
             return
         }
-        if machine.awaitsData {
+        if machine.agenda.awaitsData {
             isAsleep = true
             if written != nil { dataMoves(world) }
         }

@@ -115,6 +115,8 @@ struct PathMemory: Sendable {
     var withdrawal: (SubflowAction.LocalAddress, after: MonotonicTime)?
 
     var isDead: Bool { if case .dead = standing { true } else { false } }
+    /// Whether nothing is known against it, and nothing asked.
+    var isCalm: Bool { standing == .good && question == nil }
     /// What made it fail, while it is on trial.
     var overcome: PathTrouble? { if case .onTrial = standing { latestTrouble } else { nil } }
     var trouble: PathTrouble? {

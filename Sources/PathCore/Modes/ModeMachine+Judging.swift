@@ -111,7 +111,10 @@ extension ModeMachine {
                     record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
             }
             if configuration.asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
-            if flow.watch.progressAt == now { due.append(now.advanced(by: flow.watch.answerTime)) }
+            // Whoever tells of data wakes the machine by the next that moves.
+            if !configuration.hasHints, flow.watch.progressAt == now {
+                due.append(now.advanced(by: flow.watch.answerTime))
+            }
         }
         for flow in flows where flow.purpose == .question && !flow.isBackup {
             // The peer was shown this way.
@@ -123,8 +126,16 @@ extension ModeMachine {
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
         if let first = (due + silence).min() {
             schedule(sampleAt: max(first, now.advanced(by: pace)))
-            awaitsSilence = due.isEmpty
+            agenda.awaitsSilence = due.isEmpty
         }
+        // The latest round trips and losses are known for a while; interactive wants each.
+        let isCalm =
+            configuration.mode != .interactive && configuration.hasHints
+            && flows.allSatisfy { flow in
+                flow.isEstablished && flow.purpose == .data && !flow.isStream && flow.watch.waitingSince == nil
+                    && records[flow.path]!.isCalm
+            }
+        agenda.glancesUntil = isCalm ? now.advanced(by: pace * 200) : .zero
     }
 
     /// When waiting data becomes suspicious, or, where it is already, is looked at again.
@@ -155,7 +166,7 @@ extension ModeMachine {
         for number in flows.filter({ $0.purpose == .data && $0.isEstablished }).map(\.number) {
             if let index = flows.firstIndex(where: { $0.number == number }) { doubt(index, at: now) }
         }
-        for name in records.keys.sorted() {
+        for name in sortedNames() {
             pursue(name, at: now)
             if case .onTrial(let until) = records[name]!.standing {
                 if now >= until {

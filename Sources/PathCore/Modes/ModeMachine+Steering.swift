@@ -218,7 +218,7 @@ extension ModeMachine {
 
     /// Dead paths are left when another one is there to take what was on them.
     private mutating func leaveDead(at now: MonotonicTime) {
-        for name in records.keys.sorted() {
+        for name in sortedNames() {
             guard case .dead(let trouble) = records[name]!.standing, let data = dataFlow(name),
                 flows[data].isEstablished, hasOther(than: name)
             else { continue }
@@ -294,7 +294,7 @@ extension ModeMachine {
 
     /// What could not be told the peer when it was due.
     private mutating func settleWithdrawals(at now: MonotonicTime) {
-        for name in records.keys.sorted() {
+        for name in sortedNames() {
             guard let (address, after) = records[name]!.withdrawal else { continue }
             guard
                 !flows.contains(where: {

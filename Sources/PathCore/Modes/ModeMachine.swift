@@ -33,8 +33,8 @@
 // until another is complete. What the kernel's tables say is gone is given up at once.
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
-// written or read while it `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so, then
-// `timeReached`. After each, perform what it returned.
+// written or read while it `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
+// where that is enough), otherwise `timeReached`. After each, perform what it returned.
 
 package struct ModeMachine: Sendable {
     let configuration: ModeConfiguration
@@ -43,6 +43,8 @@ package struct ModeMachine: Sendable {
     var book: AddressBook
     var flows: [Flow] = []
     var records: [String: PathMemory] = [:]
+    /// The names of the records, none of which is ever removed.
+    private var names: [String] = []
     var latestSnapshot: PathSnapshot?
     /// The paths that may be used, and whether what is lost by them is still to be found.
     var usable: [PathInterface] = []
@@ -55,7 +57,6 @@ package struct ModeMachine: Sendable {
     var hasBegun = false
     var usesDefaultRoute = true
     var actions: [ModeAction] = []
-    var wakeUps: [MonotonicTime] = []
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
     /// When a stream was last heard that came over a path that was left, and is to go on over the next.
@@ -67,14 +68,19 @@ package struct ModeMachine: Sendable {
 
     /// The path that carries, as it was told last; with several, the most preferred of them.
     package internal(set) var carrier: String?
-    /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
-    package internal(set) var isOver = false
-    /// When the next sample is worth taking; nil while the connection is idle.
-    package internal(set) var nextSample: MonotonicTime?
-    /// Whether it is to ask about silence only, which may be long from now.
-    var awaitsSilence = false
-    /// Whether `dataMoves` is to be said when data moves.
-    package var awaitsData: Bool { nextSample == nil || awaitsSilence }
+    package internal(set) var agenda = ModeAgenda()
+    package internal(set) var isOver: Bool {
+        get { agenda.isOver }
+        set { agenda.isOver = newValue }
+    }
+    var nextSample: MonotonicTime? {
+        get { agenda.nextSample }
+        set { agenda.nextSample = newValue }
+    }
+    var wakeUps: ModeAgenda.WakeUps {
+        get { agenda.wakeUps }
+        set { agenda.wakeUps = newValue }
+    }
 
     /// The least time between two samples. Whoever runs many machines makes it longer, so that all together cost
     /// little; they tell each other what one finds.
@@ -94,15 +100,7 @@ package struct ModeMachine: Sendable {
         lastActivity = now
     }
 
-    /// When to look again; nil for not before something happens.
-    package var nextDeadline: MonotonicTime? {
-        isOver ? nil : (wakeUps + [nextSample].compactMap { $0 }).min()
-    }
-
-    /// Whether a sample is due.
-    package func needsSample(at now: MonotonicTime) -> Bool {
-        !isOver && nextSample.map { $0 <= now } ?? false
-    }
+    package var nextDeadline: MonotonicTime? { agenda.nextDeadline }
 
     // MARK: Inputs
 
@@ -137,6 +135,7 @@ package struct ModeMachine: Sendable {
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [ModeAction] {
         guard hasBegun, !isOver else { return [] }
+        agenda.glancesUntil = .zero
         let hasSlept = latestSnapshot.map { $0.resumes != snapshot.resumes } ?? false
         latestSnapshot = snapshot
         // A sample changes nothing about these, and samples come by the thousand.
@@ -154,6 +153,7 @@ package struct ModeMachine: Sendable {
     /// What the kernel says of this connection's subflows.
     package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [ModeAction] {
         guard hasBegun, !isOver else { return [] }
+        agenda.glancesUntil = .zero
         switch event {
         case .established(_, _, _, let deniesJoinToFirst):
             isReady = true
@@ -200,6 +200,12 @@ package struct ModeMachine: Sendable {
         take(sample.subflows, written: written, at: now)
         judgeByRumour(at: now)
         return settle(at: now)
+    }
+
+    /// Nothing waits for an acknowledgement, where that is all there is to know.
+    package mutating func glance() {
+        outstanding = 0
+        nextSample = nil
     }
 
     /// The user has written or read something, which no sample has seen yet.
@@ -250,6 +256,7 @@ package struct ModeMachine: Sendable {
         guard hasBegun, !isOver, let data = dataFlow(verdict.path), flows[data].interface == verdict.interface
         else { return }
         rumours.append(verdict)
+        agenda.glancesUntil = .zero
         schedule(sampleAt: now)
     }
 
@@ -270,7 +277,7 @@ package struct ModeMachine: Sendable {
 
     mutating func settle(at now: MonotonicTime) -> [ModeAction] {
         guard !isOver, latestSnapshot != nil else { return take() }
-        wakeUps.removeAll(keepingCapacity: true)
+        wakeUps = ModeAgenda.WakeUps()
         if hasNewPaths { giveUpLost(usable, at: now) }
         hasNewPaths = false
         judge(usable, at: now)
@@ -293,7 +300,7 @@ package struct ModeMachine: Sendable {
 
     mutating func schedule(sampleAt time: MonotonicTime) {
         nextSample = min(nextSample ?? time, time)
-        awaitsSilence = false
+        agenda.awaitsSilence = false
     }
 
     /// Between attempts to reach a dead path while somebody waits, and the pause that a failed one begins with.
@@ -306,6 +313,12 @@ package struct ModeMachine: Sendable {
         }
         return same.first { flows[$0].port == local.port }
             ?? (mayBeNew ? same.first { flows[$0].port == nil } : nil)
+    }
+
+    /// Always in the same order, so that the same inputs have the same outcome.
+    mutating func sortedNames() -> [String] {
+        if names.count != records.count { names = records.keys.sorted() }
+        return names
     }
 
     /// The data flow of a path.
