@@ -26,9 +26,10 @@ extension RaceRunner {
         // Here, on the event thread: a race that ends meanwhile finds nothing to close.
         guard let socket = attempt.take() else { return }
         let entrant = RaceAttempt(socket, attempt.level)
+        let addresses = planner.found
         let task = Task {
             do {
-                let value = try await confirmation.run(entrant, candidate, transport)
+                let value = try await confirmation.run(entrant, candidate, transport, addresses)
                 confirmed(id, value)
             } catch {
                 confirmations[id] = nil

@@ -30,8 +30,9 @@ actor RaceRunner {
 
     /// What makes a complete handshake usable, such as TLS.
     struct Confirmation: Sendable {
-        /// Takes the attempt's socket over. Cancelled when another attempt has won.
-        var run: @Sendable (RaceAttempt, Candidate, Transport) async throws -> any Sendable
+        /// Takes the attempt's socket over; the last is what is known of the destination's addresses by then.
+        /// Cancelled when another attempt has won.
+        var run: @Sendable (RaceAttempt, Candidate, Transport, [IPAddress]) async throws -> any Sendable
         /// Closes what `run` made for an attempt that lost in the end.
         var discard: @Sendable (any Sendable) -> Void
     }
