@@ -18,6 +18,14 @@ package enum NameLookup {
         return try answer.get()
     }
 
+    /// Calls a closure with a name's addresses of one family, on a thread that may be held up.
+    package static func addresses(
+        of host: String, _ family: IPAddress.Family,
+        _ body: @escaping @Sendable (Result<[IPAddress], ResolutionError>) -> Void
+    ) {
+        BlockingCalls.resolver.submit { body(lookUp(host, family)) }
+    }
+
     private typealias Answer = Result<[IPAddress], ResolutionError>
 
     private static func lookUp(_ host: String, _ family: IPAddress.Family?) -> Answer {

@@ -31,6 +31,9 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// ECONNREFUSED: nobody listens there.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 
+    /// ENOPROTOOPT or EPROTONOSUPPORT: MPTCP is switched off, or the kernel was built without it.
+    package var meansNoMPTCP: Bool { errno == ENOPROTOOPT || errno == EPROTONOSUPPORT }
+
     /// ENOTCONN: there is no connection any more.
     package static func isNotConnected(_ errno: CInt) -> Bool { errno == ENOTCONN }
 

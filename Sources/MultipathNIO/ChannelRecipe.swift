@@ -5,10 +5,9 @@ import NIOPosix
 /// What a bootstrap makes of a connected socket: its channel with options and handlers.
 struct ChannelRecipe: Sendable {
     var group: any EventLoopGroup
-    var options = ChannelOptions.Storage()
-    var initializer: @Sendable (any Channel) -> EventLoopFuture<Void> = {
-        $0.eventLoop.makeSucceededVoidFuture()
-    }
+    /// Nil for none: to apply no options takes a future, too.
+    var options: ChannelOptions.Storage?
+    var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
     var protocolHandlers: @Sendable () -> [any ChannelHandler] = { [] }
     var confirmation: MultipathConfirmation?
 
@@ -16,17 +15,64 @@ struct ChannelRecipe: Sendable {
 
     /// SwiftNIO's own bootstrap, for what has no paths.
     func clientBootstrap(_ configuration: ConnectionConfiguration) -> ClientBootstrap {
-        ClientBootstrap(group: group).channelInitializer(prepare).protocolHandlers(protocolHandlers)
+        ClientBootstrap(group: group)
+            .channelInitializer { prepare($0) ?? $0.eventLoop.makeSucceededVoidFuture() }
+            .protocolHandlers(protocolHandlers)
             .connectTimeout(.nanoseconds(configuration.connectTimeout.wholeNanoseconds))
     }
 
-    @Sendable
-    private func prepare(_ channel: any Channel) -> EventLoopFuture<Void> {
-        options.applyAllChannelOptions(to: channel).flatMap { initializer(channel) }
-            .hop(to: channel.eventLoop)
+    /// - Returns: nil where there is nothing to do.
+    private func prepare(_ channel: any Channel) -> EventLoopFuture<Void>? {
+        guard let options else { return initializer?(channel).hop(to: channel.eventLoop) }
+        let applied = options.applyAllChannelOptions(to: channel)
+        guard let initializer else { return applied }
+        return applied.flatMap { initializer(channel) }.hop(to: channel.eventLoop)
     }
 
-    /// Opens a channel.
+    /// Opens the channel of a connection that has won its race, and begins the connection, in one step of the
+    /// channel's event loop.
+    ///
+    /// - Parameters:
+    ///   - descriptor: the channel becomes its owner.
+    ///   - completion: called on that loop.
+    func open<Output: Sendable>(
+        _ descriptor: CInt, of won: WonConnection,
+        _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
+        completion: @escaping @Sendable (Result<(MultipathConnection, Output), any Error>) -> Void
+    ) {
+        let loop = group.next()
+        loop.execute {
+            let made = NIOLoopBoundBox<(MultipathConnection, Output)?>(nil, eventLoop: loop)
+            ClientBootstrap(group: loop).channelInitializer { channel in
+                @Sendable func finish() -> EventLoopFuture<Void> {
+                    do {
+                        try channel.pipeline.syncOperations.addHandlers(protocolHandlers(), position: .first)
+                        let connection = try MultipathConnection(
+                            channel: channel, meter: won.meter, watch: won.watch,
+                            supervision: won.supervision)
+                        return initializer(channel).hop(to: loop).flatMapThrowing { output in
+                            // A channel that is closed must not be registered.
+                            if connection.isClosed { throw ChannelError.alreadyClosed }
+                            made.value = (connection, output)
+                        }
+                    } catch {
+                        return loop.makeFailedFuture(error)
+                    }
+                }
+                return prepare(channel)?.flatMap(finish) ?? finish()
+            }.withConnectedSocket(descriptor).whenComplete { result in
+                completion(
+                    result.map { _ in
+                        guard let made = made.value else { preconditionFailure("an open channel is made") }
+                        // The channel is active, and nothing has been read yet.
+                        made.0.begin(won.report)
+                        return made
+                    })
+            }
+        }
+    }
+
+    /// Opens a channel that is to be confirmed.
     ///
     /// - Parameter descriptor: the channel becomes its owner.
     func open<Output: Sendable>(
@@ -63,13 +109,13 @@ struct ChannelRecipe: Sendable {
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> EventLoopFuture<PreparedChannel<Output>> {
         let confirmed = channel.eventLoop.makePromise(of: Void.self)
-        if confirmation == nil { confirmed.succeed() }
         let isClosed = NIOLoopBoundBox(false, eventLoop: channel.eventLoop)
         channel.closeFuture.whenComplete { _ in
             isClosed.value = true
             confirmed.fail(ClosedUnconfirmed())
         }
-        return prepare(channel).flatMapThrowing {
+        let ready = prepare(channel) ?? channel.eventLoop.makeSucceededVoidFuture()
+        return ready.flatMapThrowing {
             let pipeline = channel.pipeline.syncOperations
             let handlers = protocolHandlers()
             try pipeline.addHandlers(handlers, position: .first)
@@ -90,6 +136,14 @@ struct ChannelRecipe: Sendable {
             }
         }
     }
+}
+
+/// What belongs to a connection that has won its race, beside its descriptor.
+struct WonConnection: Sendable {
+    let report: EstablishmentReport
+    let meter: ConnectionMeter
+    let watch: ConnectionWatch
+    let supervision: Supervision?
 }
 
 /// A channel that a recipe is making.

@@ -74,14 +74,10 @@ public struct MultipathBootstrap: Sendable {
     ) async throws -> (connection: MultipathConnection, output: Output) {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.confirmation != nil else {
-            let socket = try await connector.connect(to: host, port: port, attempt)
-            let (report, meter) = (socket.report, socket.transferMeter)
-            let watch = try socket.watch(policy: policy)
-            let supervision = try socket.supervision()
-            let channel = recipe.open(socket.takeDescriptor(), meter, watch, supervision, initializer)
-            let prepared = try await channel.prepared.get()
-            prepared.connection.begin(report)
-            return (prepared.connection, prepared.output)
+            let (descriptor, won) = try await race(to: host, port: port, attempt)
+            return try await withCheckedThrowingContinuation { continuation in
+                recipe.open(descriptor, of: won, initializer) { continuation.resume(with: $0) }
+            }
         }
         let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
             let meter = entrant.meter
@@ -94,6 +90,19 @@ public struct MultipathBootstrap: Sendable {
         }
         prepared.connection.begin(report)
         return (prepared.connection, prepared.output)
+    }
+
+    /// Runs a race that the first complete handshake wins.
+    ///
+    /// - Returns: the winner's descriptor, whose owner the caller becomes.
+    private func race(
+        to host: String, port: UInt16, _ attempt: ConnectionConfiguration
+    ) async throws -> (CInt, WonConnection) {
+        let socket = try await connector.connect(to: host, port: port, attempt)
+        let won = WonConnection(
+            report: socket.report, meter: socket.transferMeter,
+            watch: try socket.watch(policy: configuration.policy), supervision: try socket.supervision())
+        return (socket.takeDescriptor(), won)
     }
 }
 
@@ -120,7 +129,11 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     public func channelOption<Option: ChannelOption>(
         _ option: Option, value: Option.Value
     ) -> MultipathBootstrap {
-        with { $0.options.append(key: option, value: value) }
+        with { recipe in
+            var options = recipe.options ?? ChannelOptions.Storage()
+            options.append(key: option, value: value)
+            recipe.options = options
+        }
     }
 
     /// Connects to a host by name or address.
@@ -131,10 +144,27 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // pipeline at once.
         let loop = recipe.group.next()
         let bootstrap = with { $0.group = loop }
-        return loop.makeFutureWithTask {
-            try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
-                .output
+        guard bootstrap.recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+            return loop.makeFutureWithTask {
+                try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
+                    .output
+            }
         }
+        // The same, without a way back from the loop to a task and from that to the loop.
+        let promise = loop.makePromise(of: (any Channel).self)
+        Task {
+            do {
+                let (descriptor, won) = try await bootstrap.race(to: host, port: number, configuration)
+                bootstrap.recipe.open(descriptor, of: won) {
+                    $0.eventLoop.makeSucceededVoidFuture()
+                } completion: {
+                    promise.completeWith($0.map { $0.0.channel })
+                }
+            } catch {
+                promise.fail(error)
+            }
+        }
+        return promise.futureResult
     }
 
     /// Connects to an address, over the best path that leads there. One of a Unix domain socket has no paths

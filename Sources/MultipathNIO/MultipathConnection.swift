@@ -18,6 +18,8 @@ public final class MultipathConnection: Sendable {
 
     private struct State {
         var establishment: EstablishmentReport?
+        var hasBegun = false
+        var isClosed = false
         var applicationProtocol: String?
     }
 
@@ -40,13 +42,27 @@ public final class MultipathConnection: Sendable {
         self.meter = meter
         self.watch = watch
         (events, report) = AsyncStream.makeStream(of: ConnectionEvent.self)
-        // Their own descriptors keep the socket open until here: the peer sees the end only now.
-        channel.closeFuture.whenComplete { _ in
+        channel.closeFuture.whenComplete { [report, state] _ in
+            // Their own descriptors keep the socket open until here: the peer sees the end only now.
             watch?.stop()
             supervision?.stop()
             meter.finish()
+            let hasBegun = state.withLockedValue { state in
+                state.isClosed = true
+                return state.hasBegun
+            }
+            if hasBegun { Self.end(report, meter) }
         }
     }
+
+    /// The last event of a connection that has begun.
+    private static func end(_ report: AsyncStream<ConnectionEvent>.Continuation, _ meter: ConnectionMeter) {
+        report.yield(.closed(meter.report()))
+        report.finish()
+    }
+
+    /// Whether the channel has closed.
+    var isClosed: Bool { state.withLockedValue { $0.isClosed } }
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
@@ -71,10 +87,11 @@ public final class MultipathConnection: Sendable {
             }
         }
         supervision?.start()
-        channel.closeFuture.whenComplete { [meter, report] _ in
-            report.yield(.closed(meter.report()))
-            report.finish()
+        let isClosed = state.withLockedValue { state in
+            state.hasBegun = true
+            return state.isClosed
         }
+        if isClosed { Self.end(report, meter) }
     }
 
     func agreed(on applicationProtocol: String?) {

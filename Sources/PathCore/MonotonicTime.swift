@@ -22,7 +22,11 @@ public struct MonotonicTime: InstantProtocol, Sendable {
     }
 
     public func duration(to other: MonotonicTime) -> Duration {
-        .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
+        let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
+        if overflow { return .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds) }
+        // What `.nanoseconds` does, without a conversion from any integer there may be.
+        let (seconds, rest) = difference.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return Duration(secondsComponent: seconds, attosecondsComponent: rest * 1_000_000_000)
     }
 
     public static func < (left: MonotonicTime, right: MonotonicTime) -> Bool {
@@ -37,10 +41,14 @@ extension Duration {
     /// The duration in nanoseconds; fractions are dropped, and what does not fit stops at the limit.
     public var wholeNanoseconds: Int64 {
         // Limited first: `components` itself traps on what 64 bits of seconds can't hold.
-        let limited = min(max(self, .nanoseconds(Int64.min)), .nanoseconds(Int64.max))
-        let (seconds, attoseconds) = limited.components
+        if self >= Self.longest { return .max }
+        if self <= Self.shortest { return .min }
+        let (seconds, attoseconds) = components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
+
+    private static let longest = Duration.nanoseconds(Int64.max)
+    private static let shortest = Duration.nanoseconds(Int64.min)
 
     /// The duration in seconds, for output.
     public var inSeconds: Double { Double(wholeNanoseconds) / 1e9 }

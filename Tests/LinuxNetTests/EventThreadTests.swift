@@ -24,6 +24,23 @@ struct EventThreadTests {
         }
     }
 
+    /// Two connected sockets that close when it goes.
+    private final class LocalPair: Sendable {
+        let one: CInt
+        let other: CInt
+
+        init() throws {
+            var ends: [CInt] = [0, 0]
+            try systemCall("socketpair") { socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) }
+            (one, other) = (ends[0], ends[1])
+        }
+
+        deinit {
+            close(one)
+            close(other)
+        }
+    }
+
     /// Runs on the event thread and hands out what the body gives.
     private func onThread<Value: Sendable>(
         _ body: @escaping @Sendable (CheckedContinuation<Value, Never>) -> Void
@@ -66,6 +83,52 @@ struct EventThreadTests {
         async let ready = EventThread.shared.ready(pipe.read, for: .readable)
         _ = write(pipe.write, "x", 1)
         #expect(await ready?.contains(.readable) == true)
+    }
+
+    @Test("tells everybody who waits for the same descriptor, each what was asked for")
+    func sharedDescriptor() async throws {
+        let socket = try LocalPair()
+        async let first = EventThread.shared.ready(socket.one, for: .readable)
+        async let second = EventThread.shared.ready(socket.one, for: .readable)
+        async let third = EventThread.shared.ready(socket.one, for: .writable)
+        // That it can be written to shows that all three are waiting, or have waited: waits begin in order.
+        #expect(await third == .writable)
+        _ = write(socket.other, "x", 1)
+        #expect(await [first, second].map { $0?.contains(.readable) } == [true, true])
+        // None of them left anything behind that would make the next one wait for ever.
+        #expect(await EventThread.shared.ready(socket.one, for: .readable)?.contains(.readable) == true)
+    }
+
+    @Test("gives up one wait for a descriptor, and goes on with another")
+    func sharedCancellation() async throws {
+        let socket = try LocalPair()
+        let given = Task { await EventThread.shared.ready(socket.one, for: .readable) }
+        let kept = Task { await EventThread.shared.ready(socket.one, for: .readable) }
+        // Whichever of the two came first.
+        given.cancel()
+        #expect(await given.value == nil)
+        _ = write(socket.other, "x", 1)
+        #expect(await kept.value?.contains(.readable) == true)
+    }
+
+    @Test(
+        "keeps the order of timers, and of those for one moment the order of their making, when some are cancelled"
+    )
+    func cancelledTimers() async {
+        let order = await onThread { (continuation: CheckedContinuation<[Int], Never>) in
+            var order: [Int] = []
+            let start = MonotonicTime.now
+            var tokens: [EventThread.Token] = []
+            for (position, delay) in [6, 2, 4, 2, 6, 2].enumerated() {
+                tokens.append(
+                    EventThread.shared.schedule(at: start.advanced(by: .milliseconds(delay))) {
+                        order.append(position)
+                        if position == 4 { continuation.resume(returning: order) }
+                    })
+            }
+            for cancelled in [1, 2, 1] { EventThread.shared.cancelTimer(tokens[cancelled]) }
+        }
+        #expect(order == [3, 5, 0, 4])
     }
 
     @Test("tells when the last reader of a pipe has gone")

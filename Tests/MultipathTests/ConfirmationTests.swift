@@ -106,6 +106,19 @@ struct ConfirmationTests {
         #expect(log.lines == ["cancelled"])
     }
 
+    @Test("tells each attempt the destination's other addresses, over which its mode may join")
+    func otherAddresses() async throws {
+        let listeners = try Listeners()
+        let (remotes, _) = try await connector().connect(
+            to: "server.example", port: listeners.port, configuration()
+        ) { entrant in
+            entrant.steering.otherRemotes
+        } discard: { _ in
+        }
+        #expect(
+            remotes == [Self.first, Self.second].map { IPEndpoint($0, port: listeners.port) })
+    }
+
     @Test("goes on when a confirmation fails, and keeps its error's words")
     func failing() async throws {
         let listeners = try Listeners()

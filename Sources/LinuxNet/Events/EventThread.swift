@@ -34,8 +34,9 @@ package final class EventThread: SerialExecutor {
     /// What only the thread itself touches.
     private struct Confined {
         var handlers: [Token: (descriptor: CInt, body: (Readiness) -> Void)] = [:]
-        /// Latest first, so that the next one due is at the end.
-        var timers: [(deadline: MonotonicTime, token: Token, body: () -> Void)] = []
+        /// Latest first, so that the next one due is at the end; of one deadline the newest first.
+        var timers: [(deadline: MonotonicTime, token: Token)] = []
+        var timerBodies: [Token: (deadline: MonotonicTime, body: () -> Void)] = [:]
         var nextToken: Token = 1
     }
 
@@ -133,19 +134,27 @@ package final class EventThread: SerialExecutor {
     package func schedule(at deadline: MonotonicTime, _ body: @escaping () -> Void) -> Token {
         checkIsolated()
         let token = newToken()
-        var (low, high) = (0, confined.timers.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if confined.timers[middle].deadline > deadline { low = middle + 1 } else { high = middle }
-        }
-        confined.timers.insert((deadline, token, body), at: low)
+        confined.timers.insert((deadline, token), at: place(of: (deadline, token)))
+        confined.timerBodies[token] = (deadline, body)
         return token
     }
 
     /// Ends a timer; one that has run is ended already.
     package func cancelTimer(_ token: Token) {
         checkIsolated()
-        confined.timers.removeAll { $0.token == token }
+        guard let (deadline, _) = confined.timerBodies.removeValue(forKey: token) else { return }
+        confined.timers.remove(at: place(of: (deadline, token)))
+    }
+
+    /// Where a timer stands, or is to stand, in the order.
+    private func place(of timer: (deadline: MonotonicTime, token: Token)) -> Int {
+        var (low, high) = (0, confined.timers.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let other = confined.timers[middle]
+            if (other.deadline, other.token) > timer { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     private func newToken() -> Token {
@@ -182,7 +191,7 @@ package final class EventThread: SerialExecutor {
         let now = MonotonicTime.now
         while let timer = confined.timers.last, timer.deadline <= now {
             confined.timers.removeLast()
-            timer.body()
+            confined.timerBodies.removeValue(forKey: timer.token)?.body()
         }
     }
 

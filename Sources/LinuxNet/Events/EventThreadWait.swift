@@ -1,8 +1,11 @@
+import Glibc
+
 extension EventThread {
-    /// Waits until a descriptor is ready, or reports an error or hangup.
+    /// Waits until a descriptor is ready, or reports an error or hangup. Any number of waits may be for the same
+    /// descriptor.
     ///
     /// - Returns: nil where the task was cancelled. For a descriptor that can't be watched (a file) that is
-    ///   the only end.
+    ///   the only end. `.error` where the kernel has no room left to watch it.
     package func ready(_ descriptor: CInt, for readiness: Readiness) async -> Readiness? {
         let wait = Wait()
         return await withTaskCancellationHandler {
@@ -17,6 +20,8 @@ extension EventThread {
     /// A registration; only the event thread touches it.
     private final class Wait: @unchecked Sendable {
         private var token: Token?
+        /// epoll knows a descriptor once: for whoever waits for it as well this one stands.
+        private var duplicate: Descriptor?
         private var continuation: CheckedContinuation<Readiness?, Never>?
         private var isFinished = false
 
@@ -26,13 +31,33 @@ extension EventThread {
         ) {
             guard !isFinished else { return continuation.resume(returning: nil) }
             self.continuation = continuation
-            token = try? thread.add(descriptor, for: readiness) { [self] ready in finish(thread, ready) }
+            do throws(SystemError) {
+                try register(thread, descriptor, readiness)
+            } catch {
+                if error.errno != EPERM { finish(thread, .error) }
+            }
+        }
+
+        private func register(
+            _ thread: EventThread, _ descriptor: CInt, _ readiness: Readiness
+        ) throws(SystemError) {
+            do throws(SystemError) {
+                token = try thread.add(descriptor, for: readiness) { [self] ready in finish(thread, ready) }
+            } catch {
+                guard error.errno == EEXIST else { throw error }
+                let duplicate = try Descriptor(duplicating: descriptor)
+                token = try thread.add(duplicate.number, for: readiness) { [self] ready in
+                    finish(thread, ready)
+                }
+                self.duplicate = consume duplicate
+            }
         }
 
         func finish(_ thread: EventThread, _ ready: Readiness?) {
             isFinished = true
             if let token { thread.remove(token) }
             token = nil
+            duplicate = nil
             continuation?.resume(returning: ready)
             continuation = nil
         }

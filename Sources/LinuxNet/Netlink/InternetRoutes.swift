@@ -57,8 +57,13 @@ extension RouteTables {
         to address: IPAddress, through interface: InterfaceIndex?
     ) throws(SystemError) -> RouteAnswer {
         var nexthops = Nexthops()
-        let entry = try lookUp(address, [interface], &nexthops)[0]
-        return entry.answer ?? .unreachable(SystemError.words(entry.failure))
+        let answer = try ask("a route", RouteMessageType.getRoute) {
+            Self.fill($0, address.family, address.networkBytes, interface)
+        } body: {
+            fields(in: $0)
+        }
+        let entry = try entry(answer.route, interface, &nexthops)
+        return entry?.answer ?? .unreachable(SystemError.words(entry?.failure ?? answer.failure))
     }
 
     /// Addresses anywhere on the Internet, to ask the routing tables about; nothing is sent to them. VPNs that
@@ -90,20 +95,9 @@ extension RouteTables {
         answers.reserveCapacity(interfaces.count)
         let destination = address.networkBytes
         try ask("a route", RouteMessageType.getRoute, about: interfaces) { interface, request in
-            request.putFixedPart(rtmsg.self) {
-                $0.rtm_family = address.family == .ipv4 ? AddressFamily.ipv4 : AddressFamily.ipv6
-                $0.rtm_dst_len = address.family == .ipv4 ? 32 : 128
-                // IPv6 tells the table unasked, and a strict kernel does not take this flag for it.
-                $0.rtm_flags = RouteFlags.fibMatch | (address.family == .ipv4 ? RouteFlags.lookupTable : 0)
-            }
-            request.put(RouteAttribute.destination, destination)
-            if let interface { request.put(RouteAttribute.outputInterface, interface) }
+            Self.fill(request, address.family, destination, interface)
         } body: { _, message in
-            if message.type == RouteMessageType.error {
-                answers.append((nil, NetlinkAnswer.error(in: message)?.errno ?? EPROTO))
-            } else {
-                answers.append((decoder.route(in: message), EPROTO))
-            }
+            answers.append(fields(in: message))
         }
         var entries: [Entry] = []
         entries.reserveCapacity(answers.count)
@@ -111,6 +105,26 @@ extension RouteTables {
             entries.append(try entry(answer.route, interface, &nexthops) ?? Entry(failure: answer.failure))
         }
         return entries
+    }
+
+    private static func fill(
+        _ request: borrowing NetlinkRequest, _ family: IPAddress.Family, _ destination: [UInt8],
+        _ interface: InterfaceIndex?
+    ) {
+        request.putFixedPart(rtmsg.self) {
+            $0.rtm_family = family == .ipv4 ? AddressFamily.ipv4 : AddressFamily.ipv6
+            $0.rtm_dst_len = family == .ipv4 ? 32 : 128
+            // IPv6 tells the table unasked, and a strict kernel does not take this flag for it.
+            $0.rtm_flags = RouteFlags.fibMatch | (family == .ipv4 ? RouteFlags.lookupTable : 0)
+        }
+        request.put(RouteAttribute.destination, destination)
+        if let interface { request.put(RouteAttribute.outputInterface, interface) }
+    }
+
+    /// What an answer says, or why there is no route.
+    private func fields(in message: NetlinkMessage) -> (route: RouteFields?, failure: CInt) {
+        message.type == RouteMessageType.error
+            ? (nil, NetlinkAnswer.error(in: message)?.errno ?? EPROTO) : (decoder.route(in: message), EPROTO)
     }
 
     private func entry(

@@ -71,11 +71,15 @@ package final class RouteTables {
         _ what: StaticString, _ type: UInt16, _ fill: (borrowing NetlinkRequest) -> Void,
         body: (NetlinkMessage) -> Answer
     ) throws(SystemError) -> Answer {
+        sequence &+= 1
+        let request = NetlinkRequest(type: type, flags: 0, sequence: sequence)
+        fill(request)
+        do throws(SystemError) { try socket.send(request) } catch { try renew(after: error) }
         var answer: Answer?
-        try ask(what, type, about: CollectionOfOne(())) { _, request in
-            fill(request)
-        } body: { _, message in
-            answer = body(message)
+        while answer == nil {
+            _ = try NetlinkMessage.forEach(in: try receive(what)) { message throws(SystemError) in
+                if answer == nil, message.sequence == sequence { answer = body(message) }
+            }
         }
         return answer!
     }

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import PathCore
+import Synchronization
 
 /// A stream socket of TCP or MPTCP, non-blocking, with one owner.
 package struct StreamSocket: ~Copyable, Sendable {
@@ -32,15 +33,25 @@ package struct StreamSocket: ~Copyable, Sendable {
         self.descriptor = descriptor
     }
 
-    /// Whether the kernel would make MPTCP sockets in this network namespace now.
+    /// Whether the kernel would make MPTCP sockets in this network namespace.
+    ///
+    /// A yes is remembered for a second: to make such a socket and close it costs as much as half a connection.
+    /// Whoever makes one in that second can still be refused (`SystemError.meansNoMPTCP`).
     package static var kernelSpeaksMPTCP: Bool {
+        let now = MonotonicTime.now.nanoseconds
+        let known = mptcpMade.load(ordering: .relaxed)
+        if known != 0, now - known < 1_000_000_000 { return true }
         do throws(SystemError) {
-            _ = try StreamSocket(.ipv4, .mptcp)
+            _ = try makeDescriptor(.ipv4, .mptcp)
+            mptcpMade.store(now, ordering: .relaxed)
             return true
         } catch {
             return false
         }
     }
+
+    /// When the kernel last made an MPTCP socket for `kernelSpeaksMPTCP`, in nanoseconds; 0 for never.
+    private static let mptcpMade = Atomic<Int64>(0)
 
     /// Binds the socket to an interface, for good: neither retransmissions nor a lost route move it to another.
     /// The kernel allows this to everybody, once for each socket.

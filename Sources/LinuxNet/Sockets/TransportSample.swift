@@ -49,41 +49,59 @@ extension TransportSample {
         var capacity = 8
         // Once more where there are more subflows than there was room for.
         for _ in 0..<2 {
-            var tcp = [mp_tcp_info](repeating: mp_tcp_info(), count: capacity)
-            var flows = [UInt8](repeating: 0, count: capacity * MemoryLayout<mp_mptcp_subflow_info>.stride)
-            var info = mp_mptcp_full_info()
-            let status = tcp.withUnsafeMutableBytes { tcp in
-                flows.withUnsafeMutableBytes { flows in
-                    info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
-                    info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
-                    info.size_arrays_user = UInt32(capacity)
-                    info.tcp_info = UInt64(UInt(bitPattern: tcp.baseAddress))
-                    info.subflow_info = UInt64(UInt(bitPattern: flows.baseAddress))
-                    var length = socklen_t(MemoryLayout<mp_mptcp_full_info>.size)
-                    return getsockopt(
-                        descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length)
-                }
-            }
-            guard status == 0, let connection = ConnectionSample(info.mptcp_info) else { return nil }
-            let count = Int(info.num_subflows)
-            if count > capacity {
-                capacity = count + 4
-                continue
-            }
-            let subflows = (0..<count).map { index in
-                flows.withUnsafeBytes { flows in
-                    let start = index * MemoryLayout<mp_mptcp_subflow_info>.stride
-                    return SubflowSample(
-                        id: flows.number(UInt32.self, at: start) ?? 0, tcp[index],
-                        local: IPEndpoint(UnsafeRawBufferPointer(rebasing: flows[start + 8..<start + 136])),
-                        remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: flows[start + 136..<start + 264]))
-                    )
-                }
-            }
-            return TransportSample(
-                kind: .mptcp(token: connection.token.value), subflows: subflows, connection: connection)
+            var needed = 0
+            if let sample = full(descriptor, capacity, &needed) { return sample }
+            guard needed > capacity else { return nil }
+            capacity = needed + 4
         }
         return nil
+    }
+
+    /// - Parameter needed: set to the number of subflows there are, where that is more than there is room for.
+    private static func full(_ descriptor: CInt, _ capacity: Int, _ needed: inout Int) -> TransportSample? {
+        // Zeroed: an older kernel writes less of each, and what it leaves out stays 0.
+        withZeroed(mp_tcp_info.self, capacity) { tcp in
+            withZeroed(mp_mptcp_subflow_info.self, capacity) { flows in
+                var info = mp_mptcp_full_info()
+                info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
+                info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
+                info.size_arrays_user = UInt32(capacity)
+                info.tcp_info = UInt64(UInt(bitPattern: tcp.baseAddress))
+                info.subflow_info = UInt64(UInt(bitPattern: flows.baseAddress))
+                var length = socklen_t(MemoryLayout<mp_mptcp_full_info>.size)
+                guard
+                    getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length) == 0,
+                    let connection = ConnectionSample(info.mptcp_info)
+                else { return nil }
+                let count = Int(info.num_subflows)
+                guard count <= capacity else {
+                    needed = count
+                    return nil
+                }
+                var subflows: [SubflowSample] = []
+                subflows.reserveCapacity(count)
+                for index in 0..<count {
+                    let flow = UnsafeRawBufferPointer(
+                        start: flows.baseAddress! + index, count: MemoryLayout<mp_mptcp_subflow_info>.stride)
+                    subflows.append(
+                        SubflowSample(
+                            id: flow.number(UInt32.self) ?? 0, tcp[index],
+                            local: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[8..<136])),
+                            remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[136..<264]))))
+                }
+                return TransportSample(
+                    kind: .mptcp(token: connection.token.value), subflows: subflows, connection: connection)
+            }
+        }
+    }
+
+    private static func withZeroed<Element, Value>(
+        _ type: Element.Type, _ count: Int, _ body: (UnsafeMutableBufferPointer<Element>) -> Value
+    ) -> Value {
+        withUnsafeTemporaryAllocation(of: type, capacity: count) { buffer in
+            memset(buffer.baseAddress!, 0, count * MemoryLayout<Element>.stride)
+            return body(buffer)
+        }
     }
 
     /// The subflows by MPTCP_TCPINFO and MPTCP_SUBFLOW_ADDRS (Linux 5.16), for kernels without the above.

@@ -2,7 +2,13 @@ import LinuxNet
 
 /// What a connector's connections have learnt about its paths, for the next one.
 final class ConnectionHistory: Sendable {
-    private let state = Locked(PathHistory())
+    private struct State {
+        var history = PathHistory()
+        /// The snapshot whose networks were kept last.
+        var generation: UInt64?
+    }
+
+    private let state = Locked(State())
 
     /// When a SYN is sent again (RFC 6298 section 2).
     private static let initialRTO = Duration.seconds(1)
@@ -11,7 +17,7 @@ final class ConnectionHistory: Sendable {
     func attemptDelay(
         _ path: PathInterface, _ destination: PathHistory.Destination, at now: MonotonicTime
     ) -> Duration? {
-        state.withLock { $0.attemptDelay(PathHistory.Network(path), destination, at: now) }
+        state.withLock { $0.history.attemptDelay(PathHistory.Network(path), destination, at: now) }
     }
 
     /// Takes in how the attempts of a race went that has a winner.
@@ -20,25 +26,28 @@ final class ConnectionHistory: Sendable {
         delays: [InterfaceIndex: Duration], at now: MonotonicTime
     ) {
         let winner = attempts.first { $0.outcome == .won }?.candidate.interface
-        state.withLock { history in
+        state.withLock { state in
             // What is known of networks that are gone is of no use on the next.
-            history.keep(Set(snapshot.interfaces.map { PathHistory.Network($0) }))
+            if state.generation != snapshot.generation {
+                state.generation = snapshot.generation
+                state.history.keep(Set(snapshot.interfaces.map { PathHistory.Network($0) }))
+            }
             var silent: Set<InterfaceIndex> = []
             for attempt in attempts {
                 guard let path = snapshot.path(attempt.candidate.interface) else { continue }
                 let network = PathHistory.Network(path)
                 let time = attempt.connected.map { attempt.started.duration(to: $0) }
                 if let time, time < Self.initialRTO {
-                    history.handshake(network, destination, took: time, at: now)
+                    state.history.handshake(network, destination, took: time, at: now)
                 } else if time != nil {
                     // A SYN was lost on the way. How long an answer takes is not told by that (RFC 6298 section
                     // 3), but that the path loses packets is.
-                    history.silence(network, destination, at: now)
+                    state.history.silence(network, destination, at: now)
                 } else if attempt.outcome == .cancelled, path.index != winner,
                     attempt.started.duration(to: now) >= delays[path.index] ?? .seconds(2),
                     silent.insert(path.index).inserted
                 {
-                    history.silence(network, destination, at: now)
+                    state.history.silence(network, destination, at: now)
                 }
             }
         }

@@ -94,7 +94,7 @@ public struct Connector: Sendable {
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
         let monitor = monitor
-        let confirmation = RaceRunner.Confirmation { attempt, candidate, transport in
+        let confirmation = RaceRunner.Confirmation { attempt, candidate, transport, addresses in
             guard let socket = attempt.take() else { throw CancellationError() }
             let descriptor = socket.descriptor.number
             let meter = try ConnectionMeter(
@@ -107,7 +107,8 @@ public struct Connector: Sendable {
                     RaceEntrant(
                         socket: socket, meter: meter, candidate: candidate, transport: transport,
                         steering: Steering(
-                            interface: candidate.interface, configuration: configuration))),
+                            interface: candidate.interface, configuration: configuration,
+                            otherRemotes: addresses.map { IPEndpoint($0, port: port) }))),
                 local: local, meter: meter)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }

@@ -34,6 +34,10 @@ struct RacePlanner {
         }
     }
 
+    var hasAllowedPath: Bool {
+        snapshot.interfaces.contains { configuration.policy.refusal(of: $0) == nil }
+    }
+
     /// Who asks for a name where each path asks for itself: every allowed path, and what is no path to the
     /// Internet but has name servers of its own, such as an office's VPN. What those answer leads there or
     /// nowhere: an address of the Internet is used only by who found it, and over them there is none.
@@ -52,21 +56,28 @@ struct RacePlanner {
         let onLink = snapshot.excluded.contains {
             $0.reason == .noDefaultRoute && configuration.policy.refusal(of: $0.interface) == nil
         }
-        return snapshot.interfaces.isEmpty || !allowedPaths.isEmpty || onLink || isLocal
+        return snapshot.interfaces.isEmpty || hasAllowedPath || onLink || isLocal
     }
 
     /// Whether the destination has IPv6 addresses too, and some path speaks nothing but IPv6: a connection by IPv4
     /// could be joined over it.
     var mayNeedBothFamilies: Bool {
-        allowedPaths.contains { $0.supportsIPv6 && !$0.supportsIPv4 }
+        snapshot.interfaces.contains {
+            $0.supportsIPv6 && !$0.supportsIPv4 && configuration.policy.refusal(of: $0) == nil
+        }
             && addresses.values.contains { $0.contains { $0.family == .ipv6 } }
     }
 
     /// Every address found so far, in the order of the paths that found them.
     var found: [IPAddress] {
-        var seen: Set<IPAddress> = []
+        guard hasOwnAnswers else { return (addresses[.none] ?? []).unique }
         let order: [Scope] = [nil] + (snapshot.interfaces + snapshot.excluded.map(\.interface)).map(\.index)
-        return order.flatMap { addresses[$0] ?? [] }.filter { seen.insert($0).inserted }
+        return order.flatMap { addresses[$0] ?? [] }.unique
+    }
+
+    /// Whether any path has been told something that does not hold for the others.
+    private var hasOwnAnswers: Bool {
+        !translations.isEmpty || addresses.contains { scope, _ in scope != nil }
     }
 
     /// Whether a path could reach an IPv4 destination by translation, if its network translates: it has IPv6
@@ -79,6 +90,12 @@ struct RacePlanner {
 
     /// What can be attempted now.
     func candidates() -> CandidateList {
+        guard hasOwnAnswers else {
+            return CandidateList(
+                snapshot: snapshot, policy: configuration.policy, addresses: addresses[.none] ?? [],
+                port: port,
+                protocols: protocols, route: RouteQuestions.shared.route)
+        }
         var places: [IPAddress: Set<InterfaceIndex>] = [:]
         let everywhere = Set(addresses[.none] ?? [])
         var all = found

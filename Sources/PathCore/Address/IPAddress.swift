@@ -38,10 +38,12 @@ public struct IPAddress: Sendable, Hashable {
 
     /// The address as 4 or 16 bytes in network order.
     public var networkBytes: [UInt8] {
-        func bytes(_ word: UInt64, _ count: Int) -> [UInt8] {
-            (0..<count).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * (count - 1 - $0))) }
+        switch family {
+        case .ipv4:
+            withUnsafeBytes(of: UInt32(truncatingIfNeeded: low).bigEndian) { [UInt8]($0) }
+        case .ipv6:
+            withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { [UInt8]($0) }
         }
-        return family == .ipv4 ? bytes(low, 4) : bytes(high, 8) + bytes(low, 8)
     }
 
     /// The same address on the interface with this index; only a link-local address keeps it.

@@ -76,38 +76,43 @@ public struct CandidateList: Sendable, Hashable {
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
-        var omissions: [Omission] = []
-        var reachable: [InterfaceIndex: [IPAddress]] = [:]
-        var seen: Set<IPAddress> = []
-        for address in addresses where seen.insert(address).inserted {
-            let ways = Self.interfaces(for: address, in: snapshot, route: route)
+        var ways: [(address: IPAddress, interfaces: [InterfaceIndex])] = []
+        ways.reserveCapacity(addresses.count)
+        for address in addresses.unique {
+            var (interfaces, isInternet) = Self.interfaces(for: address, in: snapshot, route: route)
             // A network of one's own is the same whoever found the address; the Internet is not.
-            for index in ways.interfaces where !ways.isInternet || isUsable(address, index) {
-                reachable[index, default: []].append(address)
-            }
+            if isInternet { interfaces.removeAll { !isUsable(address, $0) } }
+            ways.append((address, interfaces))
         }
-        // Interfaces that are no path to the Internet still reach what is on their own link.
-        var order = snapshot.interfaces + snapshot.excluded.map(\.interface)
-        if let preferred = order.firstIndex(where: { $0.name == policy.preferredInterface }) {
-            order.insert(order.remove(at: preferred), at: 0)
-        }
-        branches = order.compactMap { interface in
-            guard let addresses = reachable[interface.index] else {
-                omissions += Self.omission(of: interface, in: snapshot, policy)
-                return nil
-            }
-            if let refusal = policy.refusal(of: interface) {
+        var branches: [[Candidate]] = []
+        var omissions: [Omission] = []
+        func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
+            let own = ways.compactMap { $0.interfaces.contains(interface.index) ? $0.address : nil }
+            if own.isEmpty {
+                if let omission = Self.omission(of: interface, exclusion, policy) {
+                    omissions.append(omission)
+                }
+            } else if let refusal = policy.refusal(of: interface) {
                 omissions.append(
                     Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal))
-                return nil
-            }
-            let sorted = DestinationOrder(sources: interface.addresses).sorted(addresses)
-            return Self.order(Self.interleaved(sorted), protocols).map { address, transport in
-                Candidate(
-                    interface: interface.index, interfaceName: interface.name,
-                    endpoint: IPEndpoint(address, port: port), transport: transport)
+            } else {
+                branches.append(
+                    Self.branch(
+                        of: interface, DestinationOrder(sources: interface.addresses).sorted(own), port,
+                        protocols))
             }
         }
+        let preferred = policy.preferredInterface
+        func placeAll(where isTurn: (PathInterface) -> Bool) {
+            for interface in snapshot.interfaces where isTurn(interface) { place(interface, nil) }
+            // Interfaces that are no path to the Internet still reach what is on their own link.
+            for excluded in snapshot.excluded where isTurn(excluded.interface) {
+                place(excluded.interface, excluded.reason)
+            }
+        }
+        if let preferred { placeAll { $0.name == preferred } }
+        placeAll { $0.name != preferred }
+        self.branches = branches
         self.omissions = omissions
     }
 
@@ -119,52 +124,81 @@ public struct CandidateList: Sendable, Hashable {
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) -> (interfaces: [InterfaceIndex], isInternet: Bool) {
         // The kernel keeps the routes of a link without a carrier.
-        let dead = Set(snapshot.excluded.filter(\.isDead).map(\.interface.index))
+        func isDead(_ index: InterfaceIndex) -> Bool {
+            snapshot.excluded.contains { $0.interface.index == index && $0.isDead }
+        }
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
         switch route(address, address.zone == 0 ? nil : address.zone) {
         case .local(let index): return ([index], false)
         case .via(let index, let length):
             let chosen = snapshot.interface(index)
             // A tunnel that the kernel chooses is the only way: a race around it would leak.
-            if chosen?.type.value == .tunnel, !dead.contains(index) { return ([index], length <= 1) }
+            if chosen?.type.value == .tunnel, !isDead(index) { return ([index], length <= 1) }
             // A default route without an address to go with it leads nowhere.
             if length > 0 || chosen?.hasSource(address.family) == true { matches.append((index, length)) }
         case .unreachable: break
         }
-        let all =
-            snapshot.interfaces + snapshot.excluded.compactMap { $0.isOnLinkCandidate ? $0.interface : nil }
-        for interface in all
-        where !matches.contains(where: { $0.index == interface.index })
-            && (address.zone == 0 || address.zone == interface.index)
-        {
-            if case .via(let index, let length) = route(address, interface.index), index == interface.index,
+        func ask(_ interface: PathInterface) {
+            guard !matches.contains(where: { $0.index == interface.index }),
+                address.zone == 0 || address.zone == interface.index,
+                case .via(let index, let length) = route(address, interface.index), index == interface.index,
                 length > 0 || interface.supports(address.family)
-            {
-                matches.append((index, length))
-            }
+            else { return }
+            matches.append((index, length))
         }
-        let longest = matches.map(\.length).max()
-        let interfaces = matches.filter { $0.length == longest && !dead.contains($0.index) }.map(\.index)
-        return (interfaces, longest ?? 0 <= 1)
+        for interface in snapshot.interfaces { ask(interface) }
+        for excluded in snapshot.excluded where excluded.isOnLinkCandidate { ask(excluded.interface) }
+        var longest: UInt8 = 0
+        for match in matches { longest = max(longest, match.length) }
+        let interfaces = matches.compactMap { $0.length == longest && !isDead($0.index) ? $0.index : nil }
+        return (interfaces, longest <= 1)
     }
 
     private static func omission(
-        of interface: PathInterface, in snapshot: PathSnapshot, _ policy: PathPolicy
-    ) -> [Omission] {
-        if let excluded = snapshot.excluded.first(where: { $0.interface.index == interface.index }) {
+        of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
+    ) -> Omission? {
+        if let exclusion {
             // Loopback is left out of every race but its own, and nobody wants to read that.
-            guard excluded.reason != .loopback else { return [] }
-            return [Omission(interface: interface.name, reason: "\(excluded.reason)")]
+            return exclusion == .loopback ? nil : Omission(interface: interface.name, reason: "\(exclusion)")
         }
         if let refusal = policy.refusal(of: interface) {
-            return [Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal)]
+            return Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal)
         }
-        return [Omission(interface: interface.name, reason: "no route to the destination")]
+        return Omission(interface: interface.name, reason: "no route to the destination")
+    }
+
+    /// A path's candidates, in the order in which they start.
+    ///
+    /// - Parameter addresses: the best one first.
+    private static func branch(
+        of interface: PathInterface, _ addresses: [IPAddress], _ port: UInt16,
+        _ protocols: [TransportProtocol]
+    ) -> [Candidate] {
+        var branch: [Candidate] = []
+        branch.reserveCapacity(addresses.count * protocols.count)
+        func add(_ address: IPAddress, _ transport: TransportProtocol) {
+            branch.append(
+                Candidate(
+                    interface: interface.index, interfaceName: interface.name,
+                    endpoint: IPEndpoint(address, port: port), transport: transport))
+        }
+        let addresses = interleaved(addresses)
+        // One of each family leads: with the families interleaved they are the first two, or the first.
+        let leaders = addresses.count > 1 && addresses[0].family != addresses[1].family ? 2 : 1
+        for transport in protocols {
+            for address in addresses.prefix(leaders) { add(address, transport) }
+        }
+        for address in addresses.dropFirst(leaders) {
+            for transport in protocols { add(address, transport) }
+        }
+        return branch
     }
 
     /// Alternates the families, beginning with the first address's (RFC 8305 section 4).
     static func interleaved(_ addresses: [IPAddress]) -> [IPAddress] {
-        guard let first = addresses.first else { return [] }
+        guard let first = addresses.first, addresses.contains(where: { $0.family != first.family }) else {
+            return addresses
+        }
         let same = addresses.filter { $0.family == first.family }
         let other = addresses.filter { $0.family != first.family }
         var result: [IPAddress] = []
@@ -174,17 +208,18 @@ public struct CandidateList: Sendable, Hashable {
         }
         return result
     }
+}
 
-    private static func order(
-        _ addresses: [IPAddress], _ protocols: [TransportProtocol]
-    ) -> [(IPAddress, TransportProtocol)] {
-        var leaders: [IPAddress] = []
-        for address in addresses where !leaders.contains(where: { $0.family == address.family }) {
-            leaders.append(address)
+extension [IPAddress] {
+    /// Each address once, where it stands first.
+    public var unique: [IPAddress] {
+        // A name rarely has more than a few, and to compare those is cheaper than to hash them.
+        if count <= 8 {
+            return indices.allSatisfy { !self[..<$0].contains(self[$0]) }
+                ? self : indices.filter { !self[..<$0].contains(self[$0]) }.map { self[$0] }
         }
-        let rest = addresses.filter { !leaders.contains($0) }
-        return protocols.flatMap { transport in leaders.map { ($0, transport) } }
-            + rest.flatMap { address in protocols.map { (address, $0) } }
+        var seen: Set<IPAddress> = []
+        return filter { seen.insert($0).inserted }
     }
 }
 

@@ -15,50 +15,74 @@ public struct DestinationOrder: Sendable {
 
     /// The destinations, the best first. Equal ones keep their order.
     public func sorted(_ destinations: [IPAddress]) -> [IPAddress] {
+        guard destinations.count > 1 else { return destinations }
         let ranked = destinations.enumerated().map { position, address in
-            (address: address, key: key(of: address) + [position])
+            (address: address, key: key(of: address), position: position)
         }
-        return ranked.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.address)
+        return ranked.sorted { ($0.key, $0.position) < ($1.key, $1.position) }.map(\.address)
     }
 
-    /// What it sorts by, in the order of the rules; the lower comes first.
-    private func key(of destination: IPAddress) -> [Int] {
-        guard let source = source(for: destination) else { return [1] }
+    /// What it sorts by; the lower comes first.
+    private func key(of destination: IPAddress) -> UInt64 {
+        var key = SortKey()
+        guard let source = source(for: destination) else {
+            key.add(1, below: 2)
+            return key.filled
+        }
         let policy = AddressPolicy(destination)
-        return [
-            0,  // rule 1: avoid unusable destinations
-            source.address.scope == destination.scope ? 0 : 1,  // rule 2: prefer matching scope
-            source.state == .deprecated ? 1 : 0,  // rule 3: avoid deprecated addresses
-            AddressPolicy(source.address).label == policy.label ? 0 : 1,  // rule 5: prefer matching label
-            -policy.precedence,  // rule 6: prefer higher precedence
-            policy.isEncapsulated ? 1 : 0,  // rule 7: prefer native transport
-            destination.scope.rawValue,  // rule 8: prefer smaller scope
-            // Rule 9, longest matching prefix, as far as the source's own network (RFC 6724 leaves IPv4 out:
-            // there the longer match says nothing about the distance).
-            destination.family == .ipv6 ? -min(commonBits(source.address, destination), 64) : 0,
-        ]
+        key.add(0, below: 2)  // rule 1: avoid unusable destinations
+        key.prefer(source.address.scope == destination.scope)  // rule 2: prefer matching scope
+        key.prefer(source.state != .deprecated)  // rule 3: avoid deprecated addresses
+        key.prefer(AddressPolicy(source.address).label == policy.label)  // rule 5: prefer matching label
+        key.add(100 - policy.precedence, below: 128)  // rule 6: prefer higher precedence
+        key.prefer(!policy.isEncapsulated)  // rule 7: prefer native transport
+        key.add(destination.scope.rawValue, below: 16)  // rule 8: prefer smaller scope
+        // Rule 9, longest matching prefix, as far as the source's own network (RFC 6724 leaves IPv4 out: there
+        // the longer match says nothing about the distance).
+        let common = destination.family == .ipv6 ? min(commonBits(source.address, destination), 64) : 0
+        key.add(64 - common, below: 128)
+        return key.filled
     }
 
     /// The source the kernel would take (RFC 6724 section 5, rules 2, 3, 6 and 8; the others need what a
     /// path does not tell).
     private func source(for destination: IPAddress) -> InterfaceAddress? {
-        let own = sources.filter { $0.address.family == destination.family }
-        return own.min { left, right in
-            sourceKey(left, destination).lexicographicallyPrecedes(sourceKey(right, destination))
+        var best: (source: InterfaceAddress, key: UInt64)?
+        for source in sources where source.address.family == destination.family {
+            let key = sourceKey(source, destination)
+            if best.map({ key < $0.key }) ?? true { best = (source, key) }
         }
+        return best?.source
     }
 
-    private func sourceKey(_ source: InterfaceAddress, _ destination: IPAddress) -> [Int] {
+    private func sourceKey(_ source: InterfaceAddress, _ destination: IPAddress) -> UInt64 {
         let (scope, wanted) = (source.address.scope.rawValue, destination.scope.rawValue)
-        return [
-            source.address == destination ? 0 : 1,
-            // The smallest scope that is wide enough; else the widest there is.
-            scope < wanted ? 1000 - scope : scope,
-            source.state == .deprecated ? 1 : 0,
-            AddressPolicy(source.address).label == AddressPolicy(destination).label ? 0 : 1,
-            source.isTemporary ? 0 : 1,
-            -commonBits(source.address, destination),
-        ]
+        var key = SortKey()
+        key.prefer(source.address == destination)
+        // The smallest scope that is wide enough; else the widest there is.
+        key.add(scope < wanted ? 63 - scope : scope, below: 64)
+        key.prefer(source.state != .deprecated)
+        key.prefer(AddressPolicy(source.address).label == AddressPolicy(destination).label)
+        key.prefer(source.isTemporary)
+        key.add(128 - commonBits(source.address, destination), below: 256)
+        return key.filled
+    }
+
+    /// The answers to a list of rules as one number: the earlier rule's in the higher bits.
+    private struct SortKey {
+        private var bits: UInt64 = 0
+        private var free = UInt64.bitWidth
+
+        /// The key; what no rule was asked about is 0.
+        var filled: UInt64 { bits << free }
+
+        /// - Parameter limit: a power of two above every answer that the rule can give.
+        mutating func add(_ answer: Int, below limit: Int) {
+            free -= limit.trailingZeroBitCount
+            bits = bits << limit.trailingZeroBitCount | UInt64(answer)
+        }
+
+        mutating func prefer(_ holds: Bool) { add(holds ? 0 : 1, below: 2) }
     }
 
     private func commonBits(_ left: IPAddress, _ right: IPAddress) -> Int {

@@ -18,6 +18,9 @@ public struct PathHistory: Sendable {
             gateways = path.gateways
             ssid = path.ssid
         }
+
+        /// An interface has been on a few networks at most: its index tells enough apart.
+        public func hash(into hasher: inout Hasher) { hasher.combine(interface) }
     }
 
     public struct Destination: Sendable, Hashable {

@@ -36,10 +36,18 @@ public struct PathPolicy: Sendable, Hashable {
     /// Why this interface may not be used, or nil if it may.
     public func refusal(of interface: PathInterface) -> Refusal? {
         if let requiredInterface, interface.name != requiredInterface { return .notRequired }
-        let names = [interface.name] + interface.carriers.map(\.name)
-        if names.contains(where: prohibitedInterfaces.contains) { return .prohibited }
-        let types = [interface.type.value] + interface.carriers.map(\.type)
-        if types.contains(where: prohibitedInterfaceTypes.contains) { return .prohibitedType }
+        if !prohibitedInterfaces.isEmpty,
+            prohibitedInterfaces.contains(interface.name)
+                || interface.carriers.contains(where: { prohibitedInterfaces.contains($0.name) })
+        {
+            return .prohibited
+        }
+        if !prohibitedInterfaceTypes.isEmpty,
+            prohibitedInterfaceTypes.contains(interface.type.value)
+                || interface.carriers.contains(where: { prohibitedInterfaceTypes.contains($0.type) })
+        {
+            return .prohibitedType
+        }
         if !allowsExpensivePaths, interface.isExpensive { return .expensive }
         if !allowsConstrainedPaths, interface.isConstrained { return .constrained }
         return nil

@@ -39,6 +39,7 @@ public struct PathSuspicions: Sendable {
 
     /// The paths of a snapshot that are suspect.
     public func suspects(in snapshot: PathSnapshot, at now: MonotonicTime) -> Set<InterfaceIndex> {
+        guard !suspicions.isEmpty else { return [] }
         let current = suspicions.filter { interface, suspicion in
             suspicion.since.duration(to: now) < Self.lifetime
                 && snapshot.interface(interface).map { PathHistory.Network($0) } == suspicion.network

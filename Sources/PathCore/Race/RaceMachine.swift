@@ -161,7 +161,8 @@ public struct RaceMachine: Sendable {
         switch state {
         case .idle, .finished: nil
         case .resolving: deadline
-        case .racing: ([deadline, nextOpening?.at] + lanes.map(\.nextStart)).compactMap { $0 }.min()
+        case .racing:
+            lanes.reduce(earlier(deadline, nextOpening?.at)) { earlier($0, $1.nextStart) }
         }
     }
 
@@ -277,6 +278,11 @@ public struct RaceMachine: Sendable {
             !latest.isExhausted
         else { return (next, latestOpening?.at ?? .zero) }
         return (next, latestOpening.at.advanced(by: latest.branch.boundedDelay))
+    }
+
+    private func earlier(_ one: MonotonicTime?, _ other: MonotonicTime?) -> MonotonicTime? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
     }
 
     private func isSuspect(_ interface: InterfaceIndex) -> Bool {

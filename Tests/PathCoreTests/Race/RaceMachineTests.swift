@@ -195,6 +195,53 @@ struct RaceMachineTests {
     }
 }
 
+@Suite("The fallback to TCP")
+struct RaceFallbackTests {
+    private let candidates = RaceWorld([.silent, .silent]).candidates[0]
+
+    private func candidate(_ place: Int, _ transport: TransportProtocol) -> Candidate {
+        var candidate = candidates[place]
+        candidate.transport = transport
+        return candidate
+    }
+
+    /// A machine that has begun to race over one path with an attempt delay of 250 ms.
+    private func machine(_ candidates: Candidate...) -> RaceMachine {
+        var machine = RaceMachine()
+        machine.begin(at: .zero)
+        let branch = RaceMachine.Branch(
+            interface: 0, candidates: candidates, attemptDelay: .milliseconds(250))
+        #expect(machine.plan([branch], isFinal: true, at: .zero) == [.start(0, candidates[0])])
+        return machine
+    }
+
+    private func at(_ milliseconds: Int) -> MonotonicTime { .zero.advanced(by: .milliseconds(milliseconds)) }
+
+    @Test("starts when four fifths of the attempt delay have passed, and no sooner")
+    func fallback() {
+        var machine = machine(candidate(0, .mptcp), candidate(0, .tcp), candidate(1, .mptcp))
+        #expect(machine.nextDeadline == at(200))
+        #expect(machine.timeReached(at(199)) == [])
+        #expect(machine.timeReached(at(200)) == [.start(1, candidate(0, .tcp))])
+        // What is no fallback waits for the whole delay, which counts from the fallback's start.
+        #expect(machine.nextDeadline == at(450))
+        #expect(machine.timeReached(at(449)) == [])
+        #expect(machine.timeReached(at(450)) == [.start(2, candidate(1, .mptcp))])
+    }
+
+    @Test("starts at once when MPTCP is refused")
+    func refused() {
+        var machine = machine(candidate(0, .mptcp), candidate(0, .tcp))
+        #expect(machine.failed(0, reason: "refused", at: at(10)) == [.start(1, candidate(0, .tcp))])
+    }
+
+    @Test("is none where MPTCP was not asked for: TCP behind TCP waits for the whole delay")
+    func plain() {
+        let machine = machine(candidate(0, .tcp), candidate(1, .tcp))
+        #expect(machine.nextDeadline == at(250))
+    }
+}
+
 @Suite("A race that is over, or has not begun,")
 struct RaceMachineLifeTests {
     private let candidate = RaceWorld([.silent, .silent]).candidates[0][0]

@@ -1,0 +1,148 @@
+import LinuxNet
+
+// Who is asked for the name, and what becomes of the answers.
+
+extension RaceRunner {
+    /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
+    /// again.
+    func resolve() {
+        guard IPAddress(host) == nil else { return }
+        if resolver.asksEachPath {
+            for path in planner.askingPaths { ask(path.index, over: path) }
+        } else if planner.mayAskTheSystem(for: host) {
+            ask(nil, over: nil)
+        }
+    }
+
+    private func ask(_ scope: RacePlanner.Scope, over path: PathInterface?) {
+        guard resolutions[scope] == nil else { return }
+        questions += 1
+        let number = questions
+        let families = IPAddress.Family.allCases
+        var machine = ResolutionMachine()
+        machine.begin(Set(families))
+        resolutions[scope] = Resolution(
+            machine: machine, number: number, network: path.map(network(of:)),
+            hadNoPath: !planner.hasAllowedPath)
+        for family in families {
+            lookUp(host, family, over: path) { $0.answered(scope, number, family, $1) }
+        }
+    }
+
+    private typealias Answer = Swift.Result<[IPAddress], ResolutionError>
+
+    /// - Parameter body: called on the event thread, never from inside this.
+    private func lookUp(
+        _ host: String, _ family: IPAddress.Family, over path: PathInterface?,
+        _ body: @escaping @Sendable (isolated RaceRunner, Answer) -> Void
+    ) {
+        if let system = resolver as? SystemResolver {
+            // It has threads of its own, and needs no task. It can't be cancelled; nobody waits for it then.
+            return system.lookUp(host, family) { [weak self] answer in
+                guard let self else { return }
+                EventThread.shared.submit { self.assumeIsolated { body($0, answer) } }
+            }
+        }
+        jobs?.continuation.yield { [resolver] in
+            let answer: Answer
+            do throws(ResolutionError) {
+                answer = .success(try await resolver.addresses(of: host, family: family, over: path))
+            } catch {
+                answer = .failure(error)
+            }
+            await body(self, answer)
+        }
+    }
+
+    private func answered(
+        _ scope: RacePlanner.Scope, _ number: Int, _ family: IPAddress.Family,
+        _ answer: Answer
+    ) {
+        guard resolutions[scope]?.number == number else { return }
+        let now = MonotonicTime.now
+        let action: ResolutionMachine.Action? =
+            switch answer {
+            case .success(let addresses):
+                resolutions[scope]?.machine.answered(family, addresses.map(\.asDestination), at: now)
+            case .failure(let error):
+                resolutions[scope]?.machine.failed(family, reason: error.reason, at: now)
+            }
+        take(action, scope)
+        perform([])
+    }
+
+    func take(_ action: ResolutionMachine.Action?, _ scope: RacePlanner.Scope) {
+        switch action {
+        case .use(let addresses, let isFinal):
+            resolvedAt = resolvedAt ?? .now
+            planner.addresses[scope] = IPAddress.Family.allCases.reversed().flatMap { addresses[$0] ?? [] }
+            resolutions[scope]?.isOpen = !isFinal
+            plan()
+        case .fail(let error):
+            resolutions[scope]?.isOpen = false
+            resolutionFailed(error, scope)
+        case nil: break
+        }
+    }
+
+    private func resolutionFailed(_ error: ResolutionError, _ scope: RacePlanner.Scope) {
+        if !planner.addresses.isEmpty { return plan() }
+        if resolutions[scope]?.hadNoPath == true {
+            // Without a path no resolver can answer: it is asked again as soon as there is one.
+            if planner.hasAllowedPath {
+                resolutions[scope] = nil
+                return resolve()
+            }
+            if configuration.waitsForPath {
+                resolutions[scope] = nil
+                return plan()
+            }
+        }
+        guard isResolved else { return }
+        perform(machine.resolutionFailed(error, at: .now))
+    }
+
+    /// Forgets what was answered on networks that are gone.
+    func forgetGoneNetworks() {
+        for (scope, resolution) in resolutions {
+            guard let scope else { continue }
+            let path = planner.askingPaths.first { $0.index == scope }
+            guard path.map(network(of:)) != resolution.network else { continue }
+            resolutions[scope] = nil
+            planner.addresses[scope] = nil
+            forgetTranslation(scope)
+        }
+        for scope in translationsAsked where planner.translations[scope] == nil { forgetTranslation(scope) }
+    }
+
+    private func forgetTranslation(_ scope: RacePlanner.Scope) {
+        planner.translations[scope] = nil
+        translationsAsked.remove(scope)
+        translationsOpen.remove(scope)
+    }
+
+    private func network(of path: PathInterface) -> Network {
+        Network(network: PathHistory.Network(path), servers: path.nameServers)
+    }
+
+    /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
+    /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
+    func askForTranslations() {
+        guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
+        let needy = planner.allowedPaths.filter(planner.needsTranslation)
+        guard resolver.asksEachPath || needy.count == 1 else { return }
+        for path in needy where translationsAsked.insert(path.index).inserted {
+            translationsOpen.insert(path.index)
+            lookUp(NAT64Prefix.discoveryName, .ipv6, over: resolver.asksEachPath ? path : nil) {
+                $0.translationFound(path.index, NAT64Prefix(discoveredIn: (try? $1.get()) ?? []))
+            }
+        }
+    }
+
+    private func translationFound(_ scope: RacePlanner.Scope, _ prefix: NAT64Prefix?) {
+        guard translationsOpen.remove(scope) != nil else { return }
+        planner.translations[scope] = prefix
+        plan()
+        perform([])
+    }
+}
