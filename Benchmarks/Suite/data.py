@@ -91,7 +91,8 @@ def piped(load):
             TIMEFORMAT='%R %U %S'
             times=$(mktemp)
             {begin} | {{ time {program} 2> /dev/null; }} 2> "$times" | {end}
-            cat "$times"; rm "$times"""", 90).splitlines()
+            cat "$times"; rm "$times"
+            """, 90).splitlines()
         if int(arrived) != PIPED:
             raise RuntimeError(f"{arrived.strip()} bytes arrived instead of {PIPED}")
         wall, user, system = map(float, times.split())
