@@ -36,6 +36,15 @@ let package = Package(
                 .product(name: "NetworkLab", package: "swift-multipath"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
+        // What data costs on its way; plain C is the peer, and what it can cost at least.
+        .executableTarget(name: "mpbench-plain"),
+        .executableTarget(
+            name: "mpbench-data",
+            dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
+                .product(name: "MultipathNIO", package: "swift-multipath"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
