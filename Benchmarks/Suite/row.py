@@ -17,6 +17,8 @@ class Metric:
     ratio: typing.Optional[float] = None
     # How much more than `against`'s it may be.
     more: typing.Optional[float] = None
+    # How far from `against`'s it may be, in the metric's unit: where one measure checks another.
+    near: typing.Optional[float] = None
     at_least: bool = False
     against: str = "kernel"
     at: float = 0.5
@@ -34,6 +36,8 @@ class Metric:
             words.append(f"≤ {1 / self.ratio:.3g} × {self.against}")
         if self.more is not None:
             words.append(f"≤ {self.against} + {self.more:g}{self._unit()}")
+        if self.near is not None:
+            words.append(f"{self.against} ± {self.near:g}{self._unit()}")
         return ", ".join(words)
 
     def _unit(self):
@@ -54,8 +58,6 @@ class Row:
     fewer: dict = dataclasses.field(default_factory=dict)
     # What a run takes, roughly: for the estimate of what is left.
     seconds: float = 2.5
-    # The part of the quick suite that it is in.
-    is_quick: bool = False
     group: str = ""
 
     def runs(self, contender, runs):
