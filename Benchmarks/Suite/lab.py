@@ -115,9 +115,11 @@ def path_manager(network, who, backup):
             lines.append("sysctl -qw net.mptcp.path_manager=userspace")
         ready = ("grep -q 'path manager initialized' \"$log\"" if plugin == "sspi"
                  else "ip mptcp endpoint | grep -q wwan0")
+        # It has to hear of the addresses that were there before it. Without address flags, as Debian delivers it,
+        # its endpoints serve nobody.
+        flags = "subflow,backup" if backup else "subflow"
         lines += ["log=$(mktemp)", "trap 'kill $daemon; rm -f \"$log\"' EXIT",
-                  # As Debian delivers it, but that it hears of the addresses that were there before it.
-                  f"{MPTCPD} --log=stderr --path-manager={plugin} --load-plugins={plugin} "
+                  f"{MPTCPD} --log=stderr --path-manager={plugin} --load-plugins={plugin} --addr-flags={flags} "
                   "--notify-flags=existing,skip_link_local,skip_loopback > /dev/null 2> \"$log\" &", "daemon=$!",
                   f"for _ in $(seq 100); do if {ready}; then break; fi; sleep 0.02; done", ready]
     return lines

@@ -57,9 +57,9 @@ enum Main {
         let counters = monitor.counters
         let result = Cost(
             wakeups: counters.wakeups - before.wakeups, updates: updates.value - 1,
-            cpuSeconds: Double(changes_cpu_time() - cpuStart) / 1e9, seconds: Double(changes_now() - start) / 1e9,
-            overflows: counters.overflows, interruptedDumps: counters.interruptedDumps,
-            residentKiB: Memory.residentKiB)
+            cpuSeconds: Double(changes_cpu_time() - cpuStart) / 1e9,
+            seconds: Double(changes_now() - start) / 1e9, overflows: counters.overflows,
+            interruptedDumps: counters.interruptedDumps, residentKiB: Memory.residentKiB)
         print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
         consumer.cancel()
     }
