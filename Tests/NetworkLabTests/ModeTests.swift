@@ -1,4 +1,4 @@
-// What the modes promise when a path goes bad. The figures are Benchmarks/modes.py's; here the margins are wide.
+// What the modes promise when a path goes bad. The figures are Benchmarks/mpbench's; here the margins are wide.
 
 import Foundation
 import Testing

@@ -6,6 +6,8 @@ final class Requests: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
     static let size = 200
+    /// Several round trips of either path, and less than a stall.
+    private static let quick = 0.15
 
     private struct State {
         var sent: [Double] = []
@@ -43,6 +45,15 @@ final class Requests: ChannelInboundHandler, Sendable {
         }
     }
 
+    /// Whether the last `count` answers were all quick, to requests sent since `time`.
+    func areSmooth(since time: Double, count: Int) -> Bool {
+        state.withLockedValue { state in
+            let first = state.latencies.count - count
+            guard first >= 0, state.sent[first] > time else { return false }
+            return state.latencies[first...].allSatisfy { $0 < Self.quick }
+        }
+    }
+
     /// When each request went out, and how long its answer took; -1 where none came.
     var results: [[Double]] {
         state.withLockedValue { state in
@@ -70,6 +81,8 @@ final class Download: ChannelInboundHandler, Sendable {
         let count = UInt64(unwrapInboundIn(data).readableBytes)
         state.withLockedValue { $0.note(count, at: now) }
     }
+
+    var flow: Flow { state.withLockedValue { $0 } }
 
     func finish(at time: Double) -> Flow {
         state.withLockedValue { state in

@@ -92,6 +92,8 @@ struct Flow: Sendable {
     static let bucket = 0.02
     /// Shorter pauses are a path's own rhythm.
     private static let shortest = 0.008
+    /// Longer ones are a stall.
+    private static let longest = 0.05
 
     private(set) var buckets: [UInt64] = []
     /// Start and length of each, in seconds.
@@ -103,6 +105,13 @@ struct Flow: Sendable {
         while buckets.count <= index { buckets.append(0) }
         buckets[index] += bytes
         pause(until: time)
+    }
+
+    /// Whether bytes have come without a stall for `seconds`, since `time` or since the last stall after it.
+    func isSmooth(since time: Double, for seconds: Double, now: Double) -> Bool {
+        guard now - last < Self.longest else { return false }
+        let stall = gaps.last { $0[1] >= Self.longest }
+        return now - max(time, stall.map { $0[0] + $0[1] } ?? 0) >= seconds
     }
 
     /// The pause that the run ended in counts too.

@@ -32,6 +32,8 @@ struct Options {
     var load = Load.rr
     var host = "server"
     var seconds = 3.0
+    /// The run ends earlier when the load has gone on smoothly for so long since the last fault.
+    var settle: Double?
     var interval = 0.02
     var count = 1000
     var faults: [Fault] = []
@@ -40,7 +42,7 @@ struct Options {
 
     static let usage = """
         usage: mpbench-modes handover|interactive|aggregate|kernel|tcp rr|down|up|paced|crowd [--host HOST] [--seconds S]
-            [--interval S] [--count N] [--require NAME] [--prohibit NAME] [--at SECONDS LINK ACTION]…
+            [--settle S] [--interval S] [--count N] [--require NAME] [--prohibit NAME] [--at SECONDS LINK ACTION]…
 
         """
 
@@ -55,6 +57,7 @@ struct Options {
             switch name {
             case "--host": host = value
             case "--seconds": seconds = Double(value) ?? seconds
+            case "--settle": settle = Double(value)
             case "--interval": interval = Double(value) ?? interval
             case "--count": count = Int(value) ?? count
             case "--require": required = value

@@ -80,7 +80,13 @@ struct Run {
             try LabControl.set(fault.link, fault.action)
             result.faults.append(clock.now)
         }
-        try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
+        try await sleep(clock, since: result.faults.last) { fault, settle in
+            switch load {
+            case .rr, .crowd: requests.areSmooth(since: fault, count: Int(settle / options.interval))
+            case .down, .paced: download.flow.isSmooth(since: fault, for: settle, now: clock.now)
+            case .up: flow.withLockedValue { $0.isSmooth(since: fault, for: settle, now: clock.now) }
+            }
+        }
         result.end = clock.now
         switch options.load {
         case .rr, .crowd: result.requests = requests.results
@@ -108,6 +114,18 @@ struct Run {
         }
         result.events = log.events
         return result
+    }
+
+    /// Until the run's end, or until the load is smooth again.
+    private func sleep(
+        _ clock: Clock, since fault: Double?, isSmooth: (_ fault: Double, _ settle: Double) -> Bool
+    ) async throws {
+        guard let fault, let settle = options.settle else {
+            return try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
+        }
+        while clock.now < options.seconds, !isSmooth(fault, settle) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     private func note(_ flow: Flow, in result: inout Result) {

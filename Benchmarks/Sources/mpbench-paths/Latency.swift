@@ -4,60 +4,83 @@ import Multipath
 import Synchronization
 
 /// From the change to the consumer, for the changes that are told at once: the loss of the only path, and the
-/// first path after none. Beside it `ip monitor`, which hears of the same changes.
+/// first path after none. Beside it a peer that prints a line of each change. Prints a line of JSON, times in
+/// nanoseconds.
 enum Latency {
-    static func measure(samples: Int) async throws {
+    struct Result: Encodable {
+        var ours: [Int64] = []
+        /// From the change to when its line was read; one for each line.
+        var peer: [Int64] = []
+        /// When each change was sent, on the clock of the calendar.
+        var sent: [Int64] = []
+        /// What the peer printed.
+        var lines = ""
+    }
+
+    static func measure(samples: Int, peer command: [String]) async throws {
         let socket = changes_open()
         let monitor = PathMonitor()
         let first = try await monitor.currentPath()
         guard let path = first.primary, let metric = path.metric, case let gateways = path.gateways,
             let gateway = gateways.first(where: { $0.family == .ipv4 })
-        else { return print("latency: there is no path here") }
+        else { throw Problem("there is no path here") }
         let (arrivals, arrive) = AsyncStream.makeStream(of: Int64.self)
         let consumer = Task {
             for await _ in monitor.updates { arrive.yield(changes_now()) }
         }
         var arrival = arrivals.makeAsyncIterator()
         _ = await arrival.next()
-        let peer = try LineClock(["ip", "-4", "monitor", "route"])
-        try await Task.sleep(for: .milliseconds(300))
-        var (ours, sentTimes): ([Int64], [Int64]) = ([], [])
-        for number in 0..<samples {
-            // Everybody waits again.
-            try await Task.sleep(for: .milliseconds(3))
-            var sent: Int64 = 0
+        let peer = try LineClock(command)
+        func change(_ number: Int, _ sent: inout Int64) throws {
             let error = changes_default_route(
                 socket, Int32(number % 2), gateway.networkBytes.reduce(0) { $0 << 8 | UInt32($1) },
                 Int32(path.index), metric, &sent)
-            guard error == 0 else { return print("latency: error \(error) of a change") }
+            guard error == 0 else { throw Problem("error \(error) of a change") }
+        }
+        var sent: Int64 = 0
+        // Until the peer listens, however long it takes to start: changes that nobody counts.
+        for _ in 0..<100 where peer.times.isEmpty {
+            for number in 0..<2 {
+                try change(number, &sent)
+                _ = await arrival.next()
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        // It may be behind.
+        try await Task.sleep(for: .milliseconds(500))
+        let before = peer.times.count
+        guard before > 0 else { throw Problem("the peer prints nothing") }
+        let calendar = Int64(Date().timeIntervalSince1970 * 1e9) - changes_now()
+        var result = Result()
+        for number in 0..<samples {
+            // Everybody waits again.
+            try await Task.sleep(for: .milliseconds(3))
+            try change(number, &sent)
             guard let arrived = await arrival.next() else { break }
-            ours.append(arrived - sent)
-            sentTimes.append(sent)
+            result.ours.append(arrived - sent)
+            result.sent.append(sent)
         }
         try await Task.sleep(for: .milliseconds(300))
-        let heard = peer.end()
-        report("path monitor, change to consumer", ours)
-        if heard.count == sentTimes.count {
-            report("ip monitor, change to line read", zip(heard, sentTimes).map { $0 - $1 })
-        } else {
-            print("ip monitor printed \(heard.count) lines for \(sentTimes.count) changes")
+        let heard = peer.end().dropFirst(before)
+        guard heard.count == result.sent.count else {
+            throw Problem("the peer printed \(heard.count) lines for \(result.sent.count) changes")
         }
+        result.peer = zip(heard, result.sent).map { $0 - $1 }
+        result.lines = peer.text.split(separator: "\n").dropFirst(before).joined(separator: "\n")
+        result.sent = result.sent.map { $0 + calendar }
+        print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
         consumer.cancel()
     }
+}
 
-    private static func report(_ name: String, _ times: [Int64]) {
-        let sorted = times.sorted()
-        func text(_ part: Double) -> String {
-            "\(Double(sorted[min(sorted.count - 1, Int(part * Double(sorted.count)))] / 100) / 10)"
-        }
-        print(
-            "\(name): p50 \(text(0.5)) µs, p99 \(text(0.99)) µs, max \(text(1)) µs (\(sorted.count) changes)")
-    }
+struct Problem: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
 }
 
 /// A program whose lines are timed as they are read.
 final class LineClock: Sendable {
-    private let times = Mutex<[Int64]>([])
+    private let heard = Mutex<(times: [Int64], text: String)>(([], ""))
     private let process: Process
 
     init(_ command: [String]) throws {
@@ -75,7 +98,10 @@ final class LineClock: Sendable {
                 let now = changes_now()
                 guard count > 0 else { break }
                 let lines = buffer[..<count].count { $0 == UInt8(ascii: "\n") }
-                times.withLock { $0 += Array(repeating: now, count: lines) }
+                heard.withLock {
+                    $0.times += Array(repeating: now, count: lines)
+                    $0.text += String(decoding: buffer[..<count], as: UTF8.self)
+                }
             }
             withExtendedLifetime(pipe) {}
         }.start()
@@ -85,6 +111,9 @@ final class LineClock: Sendable {
     /// - Returns: when each line was read.
     func end() -> [Int64] {
         process.terminate()
-        return times.withLock { $0 }
+        return times
     }
+
+    var times: [Int64] { heard.withLock { $0.times } }
+    var text: String { heard.withLock { $0.text } }
 }

@@ -1,7 +1,8 @@
 import CChanges
+import Foundation
 import Multipath
 
-/// Measures the path monitor in the network namespace it is started in. `paths.sh` makes that, and says what
+/// Measures the path monitor in the network namespace it is started in. `Suite/world.sh` makes that, and says what
 /// is changed there.
 @main
 enum Main {
@@ -9,9 +10,11 @@ enum Main {
         var arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.isEmpty ? "" : arguments.removeFirst() {
         case "startup": try await startup()
-        case "latency": try await Latency.measure(samples: arguments.first.flatMap { Int($0) } ?? 2_000)
+        case "latency":
+            try await Latency.measure(
+                samples: arguments.first.flatMap { Int($0) } ?? 2_000, peer: Array(arguments.dropFirst()))
         case "during": try await during(arguments)
-        default: print("usage: mpbench-paths startup | latency [SAMPLES] | during COMMAND…")
+        default: print("usage: mpbench-paths startup | latency SAMPLES PEER… | during COMMAND…")
         }
     }
 
@@ -29,6 +32,16 @@ enum Main {
         )
     }
 
+    private struct Cost: Encodable {
+        var wakeups: Int
+        var updates: Int
+        var cpuSeconds: Double
+        var seconds: Double
+        var overflows: Int
+        var interruptedDumps: Int
+        var residentKiB: Int
+    }
+
     /// What a monitor with one consumer costs while a command changes the network.
     private static func during(_ command: [String]) async throws {
         let monitor = PathMonitor()
@@ -42,11 +55,12 @@ enum Main {
         // What is gathered is told after 250 ms at most.
         try await Task.sleep(for: .milliseconds(500))
         let counters = monitor.counters
-        print(
-            "\(counters.wakeups - before.wakeups) wakeups, \(updates.value - 1) updates,",
-            "\(Double((changes_cpu_time() - cpuStart) / 100_000) / 10) ms of CPU in",
-            "\(Double((changes_now() - start) / 1_000_000) / 1000) s, \(counters.overflows) overflows,",
-            "\(counters.interruptedDumps) dumps interrupted, \(Memory.residentKiB) KiB resident")
+        let result = Cost(
+            wakeups: counters.wakeups - before.wakeups, updates: updates.value - 1,
+            cpuSeconds: Double(changes_cpu_time() - cpuStart) / 1e9,
+            seconds: Double(changes_now() - start) / 1e9, overflows: counters.overflows,
+            interruptedDumps: counters.interruptedDumps, residentKiB: Memory.residentKiB)
+        print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
         consumer.cancel()
     }
 }

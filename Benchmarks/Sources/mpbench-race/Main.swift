@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 
 // Connects again and again, by this library or by SwiftNIO's own bootstrap, and prints the milliseconds of each
-// connection, a line each; `-` where there was none in 10 s.
+// connection, a line each; `-` where there was none in LIMIT seconds (10), which the environment may say.
 //
 //   mpbench-race ours|ours-tcp|nio|nio-mptcp RUNS HOST PORT [fresh]
 //
@@ -19,6 +19,7 @@ struct Race {
             exit(2)
         }
         let host = words[3]
+        let limit = ProcessInfo.processInfo.environment["LIMIT"].flatMap { Int64($0) } ?? 10
         let isFresh = words.dropFirst(5).first == "fresh"
         let monitor = PathMonitor()
         _ = try await monitor.currentPath()
@@ -32,12 +33,13 @@ struct Race {
                 case "ours", "ours-tcp":
                     let socket = try await connector.connect(to: host, port: port) {
                         $0.usesMPTCP = words[1] == "ours"
+                        $0.connectTimeout = .seconds(limit)
                     }
                     report(since: start)
                     _ = consume socket
                 default:
                     let bootstrap = ClientBootstrap(group: group)
-                        .enableMPTCP(words[1] == "nio-mptcp").connectTimeout(.seconds(10))
+                        .enableMPTCP(words[1] == "nio-mptcp").connectTimeout(.seconds(limit))
                     let channel = try await bootstrap.connect(host: host, port: Int(port)).get()
                     report(since: start)
                     try await channel.close()
