@@ -49,7 +49,7 @@ sanitize:
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest \
 		--skip NetworkLabTests --sanitize=address --scratch-path .build-asan
 
-FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources
+FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Micro
 
 format:
 	swift format format --in-place --recursive --parallel $(FORMATTED)

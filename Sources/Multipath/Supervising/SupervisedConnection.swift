@@ -202,7 +202,8 @@ final class SupervisedConnection: @unchecked Sendable {
             switch try control.perform(action, on: token) {
             case .accepted: return []
             case .alreadyGone: return steered?.machine.failed(action, .alreadyGone, at: .now) ?? []
-            case .refused(let limit): return steered?.machine.failed(action, .failed("\(limit)"), at: .now) ?? []
+            case .refused(let limit):
+                return steered?.machine.failed(action, .failed("\(limit)"), at: .now) ?? []
             }
         } catch {
             let failure: ActionFailure =

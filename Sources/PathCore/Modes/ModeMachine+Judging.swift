@@ -132,7 +132,8 @@ extension ModeMachine {
         let isCalm =
             configuration.mode != .interactive && configuration.hasHints
             && flows.allSatisfy { flow in
-                flow.isEstablished && flow.purpose == .data && !flow.isStream && flow.watch.waitingSince == nil
+                flow.isEstablished && flow.purpose == .data && !flow.isStream
+                    && flow.watch.waitingSince == nil
                     && records[flow.path]!.isCalm
             }
         agenda.glancesUntil = isCalm ? now.advanced(by: pace * 200) : .zero
