@@ -10,7 +10,7 @@ def write(file, row, entries, taken):
             continue
         file.write("\n".join(lines([entry])) + "\n")
         run = worst_run(metric, taken.get("ours", []))
-        if run:
+        if run and "events" in run[1]:
             file.write("\n".join(story(run[1], "its worst run")) + "\n")
         file.write("\n")
         file.flush()
