@@ -32,7 +32,7 @@ def iperf3():
         return {"rate": known[number][contender]}, {}
     return Row("check-iperf3", "payload that arrives at the interface, and what iperf3 prints", [
         Metric("rate", "rate", "Mbit/s", at_least=True, near=1, against="iperf3")], run, ("ours", "iperf3"),
-        most_runs=3, seconds=4)
+        most_runs=3, seconds=2)
 
 
 STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+)\]")
@@ -51,7 +51,7 @@ def ip_monitor():
         return {"time": known[number][contender]}, {}
     return Row("check-ip-monitor", "ip monitor's lines when they are read, and the time stamps it prints", [
         Metric("time", "after the change", near=0.1, against="ip-monitor")], run, ("ours", "ip-monitor"),
-        most_runs=3, seconds=4)
+        most_runs=3, seconds=2)
 
 
 def curl():

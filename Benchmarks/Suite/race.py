@@ -34,14 +34,16 @@ def go(lab):
     return str(target)
 
 
-def connecting(name, title, links, metrics, contenders, connections=4, limit=10, is_fresh=False, learning=0, **more):
+def connecting(name, title, links, metrics, contenders, connections=4, limit=10, is_fresh=False, learning=0,
+               of_others=None, **more):
     """Samples are milliseconds; a connection that there was none of counts as the limit, in seconds."""
     def run(lab, contender, _):
-        words = command(lab, contender, connections + learning, is_fresh)
-        output = lab.execute(links, ["env", f"LIMIT={limit}", *words], 30 + (connections + learning) * (limit + 1))
+        count = connections if contender == "ours" else of_others or connections
+        words = command(lab, contender, count + learning, is_fresh)
+        output = lab.execute(links, ["env", f"LIMIT={limit}", *words], 30 + (count + learning) * (limit + 1))
         times = [1e3 * limit if line == "-" else float(line) for line in output.split()][learning:]
-        if len(times) != connections:
-            raise RuntimeError(f"{len(times)} connections instead of {connections}")
+        if len(times) != count:
+            raise RuntimeError(f"{len(times)} connections instead of {count}")
         return {"time": times}, {}
     return Row(name, title, [metric("time") for metric in metrics], run, contenders, **more)
 
@@ -86,7 +88,7 @@ def instructions(name, title, who, host):
         return {"instructions": known[program, host] / 1e3}, {}
     return Row(name, title, [
         Metric("instructions", "instructions", "thousand", ratio=1 / 1.1, against="nio")], run,
-        ("ours", "ours-tcp", "nio", "nio-mptcp"), most_runs=1, seconds=12)
+        ("ours", "ours-tcp", "nio", "nio-mptcp"), most_runs=1, seconds=5)
 
 
 def race_rows():
@@ -97,17 +99,18 @@ def race_rows():
     return [
         connecting("connect-healthy", "a healthy network, RTT 20 ms", good_wifi + GOOD,
                    [wall(ratio=1 / 1.1, against="nio")],
-                   ("ours", "ours-tcp", "nio", "nio-mptcp", "go", "curl", "python"), seconds=0.8),
+                   ("ours", "ours-tcp", "nio", "nio-mptcp", "go", "curl", "python"),
+                   fewer={name: 5 for name in ("go", "curl", "python")}, seconds=0.8),
         connecting("connect-dead", "the default path silently dead, nothing known of it", dead_wifi + GOOD,
                    [wall(median=298)], ("ours", "nio", "go", "curl", "python"), connections=2, limit=4, is_fresh=True,
-                   fewer={**FEW, "nio": 3}, seconds=1.5),
+                   of_others=1, fewer={name: 2 for name in ("nio", "go", "curl", "python")}, seconds=2.5),
         connecting("connect-history", "the same, after an earlier connection", dead_wifi + GOOD, [wall(median=190)],
                    ("ours",), learning=1, limit=4, seconds=1.5),
         connecting("connect-middlebox", "MPTCP SYNs dropped on both paths",
                    WIFI + "rtt=20ms,middlebox=drop\n" + CELLULAR + "rtt=40ms,middlebox=drop\n",
                    # One each: the kernel remembers a middlebox for an hour.
                    [wall(median=500)], ("ours", "nio-mptcp", "go-mptcp"), connections=1,
-                   fewer={"nio-mptcp": 3, "go-mptcp": 3}, seconds=1.5),
+                   fewer={"nio-mptcp": 3, "go-mptcp": 3}, seconds=2),
         connecting("connect-lossy", "30 % loss on the default path", WIFI + "rtt=20ms,loss=30%\n" + GOOD,
                    [wall("p95 until connected", at=0.95, ratio=2, against="nio"), wall("until connected")],
                    ("ours", "nio", "go", "python"), is_fresh=True, fewer=FEW, seconds=3),
