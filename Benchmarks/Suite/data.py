@@ -12,8 +12,9 @@ from row import Metric, Row
 
 HOSTS = str(HERE / "two_hosts.sh")
 PEER = "198.51.100.2"
-# In mpconnect's runs half: it takes twice as long.
 BYTES = 4_000_000_000
+# Through pipes a byte takes longer.
+PIPED = 1_000_000_000
 CONNECTIONS = 5_000
 CROWD = 10_000
 # Of this library's connections: the channel's, and those by which it is counted, watched and steered.
@@ -58,40 +59,50 @@ def iperf3(lab, is_mptcp, load):
             "cpu": busy * side["seconds"] * end["sum_received"]["bytes"] / side["bytes"]}
 
 
-def mpconnect(lab, load):
-    """The whole process, from its start on, between pipes. bash tells what it took."""
-    number = BYTES // 2
-    program = f"'{lab.sibling('mpconnect')}'"
-    if load == "up":
-        pipeline = f"head -c {number} /dev/zero | {{ time {program} {PEER}:9; }} | od -An -t u8"
-    else:
-        pipeline = f"echo {number} | {{ time {program} {PEER}:19; }} | wc -c"
-    *_, arrived, times = shell(lab, f"TIMEFORMAT='%R %U %S'\n{{ {pipeline}; }} 2>&1 | sort -k2").splitlines()
-    if int(arrived) != number:
-        raise RuntimeError(f"{arrived.strip()} bytes arrived instead of {number}")
-    wall, user, system = map(float, times.split())
-    return {"bytes": number, "seconds": wall, "cpu": user + system}
-
-
 def bulk(load, is_mptcp):
     def run(lab, contender, _):
         if contender == "iperf3":
             result = iperf3(lab, is_mptcp, load)
-        elif contender == "mpconnect":
-            result = mpconnect(lab, load)
         else:
             result = json.loads(between_hosts(lab, command(lab, contender, is_mptcp, load, BYTES)))
         gigabytes = result["bytes"] / 1e9
         return {"rate": 8 * gigabytes / result["seconds"], "cpu": result["cpu"] / gigabytes}, result
 
     against = "nio-mptcp" if is_mptcp else "nio"
-    contenders = ("ours", against, "c", "iperf3") + (("mpconnect",) if is_mptcp else ())
     words = "to the peer" if load == "up" else "from the peer"
     return Row(f"bulk-{load}" + ("" if is_mptcp else "-tcp"),
                f"4 GB {words} by {'MPTCP' if is_mptcp else 'TCP'}, one connection",
                [Metric("rate", "throughput", "Gbit/s", ratio=0.95, at_least=True, against=against),
                 Metric("cpu", "CPU per gigabyte", "s/GB", ratio=1 / 1.1, against=against)],
-               run, contenders, most_runs=7, fewer={"mpconnect": 3, "iperf3": 4, "c": 4}, seconds=1.7)
+               run, ("ours", against, "c", "iperf3"), most_runs=7, fewer={"iperf3": 4, "c": 4}, seconds=1.7)
+
+
+# Pipes
+
+def piped(load):
+    def run(lab, contender, _):
+        # The whole process, from its start on. bash tells what it took.
+        port = 9 if load == "up" else 19
+        program = (f"'{lab.sibling('mpconnect')}' {PEER}:{port}" if contender == "ours"
+                   else f"'{lab.sibling('mpbench-plain')}' mptcp pipe {PEER} {port}")
+        begin = f"head -c {PIPED} /dev/zero" if load == "up" else f"echo {PIPED}"
+        end = "od -An -t u8" if load == "up" else "wc -c"
+        arrived, times = shell(lab, f"""
+            TIMEFORMAT='%R %U %S'
+            times=$(mktemp)
+            {begin} | {{ time {program} 2> /dev/null; }} 2> "$times" | {end}
+            cat "$times"; rm "$times"
+            """, 90).splitlines()
+        if int(arrived) != PIPED:
+            raise RuntimeError(f"{arrived.strip()} bytes arrived instead of {PIPED}")
+        wall, user, system = map(float, times.split())
+        return ({"rate": 8e-9 * PIPED / wall, "cpu": (user + system) / (1e-9 * PIPED)},
+                {"seconds": wall, "cpu": user + system})
+
+    words = "from a pipe to the peer" if load == "up" else "from the peer to a pipe"
+    return Row(f"pipe-{load}", f"1 GB {words} by MPTCP: mpconnect, and read and write in C",
+               [Metric("rate", "throughput", "Gbit/s", at_least=True), Metric("cpu", "CPU per gigabyte", "s/GB")],
+               run, ("ours", "c"), most_runs=5, seconds=3)
 
 
 # Latency
@@ -155,4 +166,4 @@ def crowd():
 
 def data_rows():
     return [bulk(load, is_mptcp) for is_mptcp in (True, False) for load in ("up", "down")] + [
-        latency(), connecting(1), connecting(64), crowd()]
+        piped("up"), piped("down"), latency(), connecting(1), connecting(64), crowd()]

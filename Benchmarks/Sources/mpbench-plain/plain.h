@@ -35,6 +35,8 @@ void serve(void);
 void bulk_up(int socket, uint64_t bytes);
 void bulk_down(int socket, uint64_t bytes);
 void connect_many(int is_mptcp, struct sockaddr_in address, int count, int at_once);
+/// Standard input to the socket, and the socket to standard output, to the end of both.
+void pipe_through(int socket);
 void ask_and_answer(int socket, int count);
 
 #endif

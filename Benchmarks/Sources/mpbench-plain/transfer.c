@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char block[BLOCK];
@@ -62,6 +63,26 @@ void bulk_down(int socket, uint64_t bytes) {
         left -= (uint64_t)now;
     }
     print_bulk(bytes, begun, cpu);
+}
+
+static void copy(int from, int to) {
+    ssize_t count;
+    while ((count = read(from, block, sizeof block)) > 0) write_all(to, block, (size_t)count);
+    if (count < 0) fail("read");
+}
+
+void pipe_through(int socket) {
+    pid_t other = fork();
+    if (other < 0) fail("fork");
+    if (other == 0) {
+        copy(STDIN_FILENO, socket);
+        if (shutdown(socket, SHUT_WR) != 0) fail("shutdown");
+        _exit(0);
+    }
+    copy(socket, STDOUT_FILENO);
+    int status = 0;
+    waitpid(other, &status, 0);
+    if (status != 0) exit(1);
 }
 
 static int compare(const void *left, const void *right) {
