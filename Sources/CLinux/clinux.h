@@ -102,6 +102,7 @@ enum {
     MP_MPTCP_INFO_FLAG_FALLBACK = 1,
     MP_NETLINK_GET_STRICT_CHK = 12,
     MP_NETLINK_EXT_ACK = 11,
+    MP_F_SETPIPE_SZ = 1031,
 };
 
 static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count, int64_t nanoseconds) {

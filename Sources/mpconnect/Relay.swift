@@ -19,10 +19,12 @@ struct Relay: Sendable {
     }
 
     /// Large enough that a read's way through its thread does not count.
-    private static let bufferSize = 128 * 1024
+    static let bufferSize = 256 * 1024
 
     private static let input = BlockingCalls(limit: 1)
     private static let output = BlockingCalls(limit: 1)
+    /// What the last read came in, for the next one: fresh memory has to be cleared by the kernel, page by page.
+    private static let spare = Locked(ByteBuffer())
 
     private enum Direction: Sendable {
         case up(End?)
@@ -30,6 +32,8 @@ struct Relay: Sendable {
     }
 
     func run() async -> End {
+        StandardStream.input.enlargePipe()
+        StandardStream.output.enlargePipe()
         do {
             return try await stream.executeThenClose { inbound, _ in
                 await withTaskGroup(of: Direction.self) { group in
@@ -100,6 +104,7 @@ struct Relay: Sendable {
                         return nil
                     }
                     try await finish(channel) { $0.writeAndFlush(buffer) }
+                    Self.spare.withLock { $0 = buffer }
                 } catch {
                     return Task.isCancelled ? nil : .broke(Self.words(error))
                 }
@@ -119,7 +124,11 @@ struct Relay: Sendable {
     }
 
     private static func readInput() -> Result<ByteBuffer, SystemError> {
-        var buffer = ByteBuffer()
+        var buffer = spare.withLock { spare in
+            defer { spare = ByteBuffer() }
+            return spare
+        }
+        buffer.clear()
         do throws(SystemError) {
             var failure: SystemError?
             buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: bufferSize) { bytes in

@@ -120,6 +120,10 @@ struct Session: Sendable {
     private static func wrap(_ channel: any Channel) -> EventLoopFuture<Stream> {
         channel.eventLoop.makeCompletedFuture {
             try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+            try channel.syncOptions?.setOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: 1024, initial: 64 * 1024, maximum: Relay.bufferSize))
             return try Stream(
                 wrappingChannelSynchronously: channel,
                 configuration: .init(isOutboundHalfClosureEnabled: true))

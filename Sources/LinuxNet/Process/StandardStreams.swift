@@ -45,6 +45,10 @@ package enum StandardStream: CInt, Sendable {
         }
     }
 
+    /// Lets a pipe hold up to a mebibyte, where Linux gives it 64 KiB (`man 7 pipe`), so that who fills it and who
+    /// empties it wake each other less often. What is no pipe, or may not grow so far, stays as it is.
+    package func enlargePipe() { _ = fcntl(rawValue, CInt(MP_F_SETPIPE_SZ), 1 << 20) }
+
     /// Ends the stream for its reader. The number stays taken, so that no socket gets it.
     package func close() {
         // Input and output may be one socket (inetd, socat), which closing one of them would leave open.
