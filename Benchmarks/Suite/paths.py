@@ -31,7 +31,7 @@ def latency():
         return latencies_in_ms(known[number]["ours" if contender == "ours" else "peer"]), {}
     return Row("change", "the default route goes and comes: from the change to the consumer", [
         Metric("p50", "p50 of 1,000 changes"), Metric("p99", "p99 of 1,000 changes", median=1)], run,
-        ("ours", "ip-monitor", "pyroute2"), most_runs=5, fewer={"pyroute2": 2}, seconds=3)
+        ("ours", "ip-monitor", "pyroute2"), most_runs=4, fewer={"pyroute2": 1}, seconds=4)
 
 
 def starts(lines):

@@ -103,7 +103,7 @@ def race_rows():
                    fewer={name: 5 for name in ("go", "curl", "python")}, seconds=0.8),
         connecting("connect-dead", "the default path silently dead, nothing known of it", dead_wifi + GOOD,
                    [wall(median=298)], ("ours", "nio", "go", "curl", "python"), connections=2, limit=4, is_fresh=True,
-                   of_others=1, fewer={name: 2 for name in ("nio", "go", "curl", "python")}, seconds=2.5),
+                   of_others=1, fewer={name: 1 for name in ("nio", "go", "curl", "python")}, seconds=3),
         connecting("connect-history", "the same, after an earlier connection", dead_wifi + GOOD, [wall(median=190)],
                    ("ours",), learning=1, limit=4, seconds=1.5),
         connecting("connect-middlebox", "MPTCP SYNs dropped on both paths",
