@@ -207,7 +207,7 @@ public struct RaceMachine: Sendable {
             return lane
         }
         self.awaited = awaited
-        answeredAt = lanes.allSatisfy(\.waiting.isEmpty) ? nil : answeredAt ?? now
+        answeredAt = lanes.allSatisfy({ $0.waiting.isEmpty }) ? nil : answeredAt ?? now
         isPlanFinal = isFinal
         state = .racing
         return actions + advance(at: now)
@@ -288,11 +288,9 @@ public struct RaceMachine: Sendable {
         }
         guard let latestOpening else {
             // Where all are suspect it says nothing about any of them.
-            let worthy =
-                suspects.contains(lanes[next].branch.interface) ? awaited : awaited.subtracting(suspects)
-            return (
-                next, worthy.isEmpty ? .zero : (answeredAt ?? .zero).advanced(by: ResolutionMachine.delay)
-            )
+            let isSuspect = suspects.contains(lanes[next].branch.interface)
+            if awaited.isEmpty || !isSuspect && awaited.isSubset(of: suspects) { return (next, .zero) }
+            return (next, (answeredAt ?? .zero).advanced(by: ResolutionMachine.delay))
         }
         guard !isOpeningHurried, !isSuspect(latestOpening.interface),
             let latest = lanes.first(where: { $0.branch.interface == latestOpening.interface }),
