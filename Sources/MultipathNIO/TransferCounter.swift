@@ -11,7 +11,8 @@ final class TransferCounter: ChannelDuplexHandler {
     private let supervision: Supervision?
     private var sent = 0
     private var received = 0
-    private var nextSample = NIODeadline.now()
+    /// The meter takes one at the connection's beginning, and one at its end.
+    private var nextSample = NIODeadline.now() + TransferCounter.sampleInterval
 
     /// A sample costs about 2 µs; at this interval nobody can measure it.
     private static let sampleInterval = TimeAmount.milliseconds(100)

@@ -63,6 +63,22 @@ struct ConnectionWatchTests {
         _ = socket.report
     }
 
+    @Test("tells of what was lost in the moment after the connection came about")
+    func early() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        var snapshot = try await world.monitor.currentPath()
+        let watch = try socket.watch()
+        // Before anything else on the event thread, and with it the watch's own beginning.
+        snapshot.excluded.removeAll { $0.interface.name == "lo" }
+        snapshot.generation += 1
+        world.publish(snapshot)
+        world.listen(watch)
+        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
+        watch.stop()
+        _ = socket.report
+    }
+
     @Test("asks a silent peer, and says nothing where that answers")
     func silence() async throws {
         let world = try World()

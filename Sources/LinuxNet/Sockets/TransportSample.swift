@@ -59,9 +59,8 @@ extension TransportSample {
 
     /// - Parameter needed: set to the number of subflows there are, where that is more than there is room for.
     private static func full(_ descriptor: CInt, _ capacity: Int, _ needed: inout Int) -> TransportSample? {
-        // Zeroed: an older kernel writes less of each, and what it leaves out stays 0.
-        withZeroed(mp_tcp_info.self, capacity) { tcp in
-            withZeroed(mp_mptcp_subflow_info.self, capacity) { flows in
+        withUnsafeTemporaryAllocation(of: mp_tcp_info.self, capacity: capacity) { tcp in
+            withUnsafeTemporaryAllocation(of: mp_mptcp_subflow_info.self, capacity: capacity) { flows in
                 var info = mp_mptcp_full_info()
                 info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
                 info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
@@ -78,6 +77,9 @@ extension TransportSample {
                     needed = count
                     return nil
                 }
+                // An older kernel writes less of each, and what it leaves out is to be 0.
+                zeroTails(tcp, count, Int(info.size_tcpinfo_kernel))
+                zeroTails(flows, count, Int(info.size_sfinfo_kernel))
                 var subflows: [SubflowSample] = []
                 subflows.reserveCapacity(count)
                 for index in 0..<count {
@@ -95,12 +97,14 @@ extension TransportSample {
         }
     }
 
-    private static func withZeroed<Element, Value>(
-        _ type: Element.Type, _ count: Int, _ body: (UnsafeMutableBufferPointer<Element>) -> Value
-    ) -> Value {
-        withUnsafeTemporaryAllocation(of: type, capacity: count) { buffer in
-            memset(buffer.baseAddress!, 0, count * MemoryLayout<Element>.stride)
-            return body(buffer)
+    /// - Parameter size: how much of each entry was written.
+    private static func zeroTails<Element>(
+        _ buffer: UnsafeMutableBufferPointer<Element>, _ count: Int, _ size: Int
+    ) {
+        let stride = MemoryLayout<Element>.stride
+        guard size < stride else { return }
+        for index in 0..<count {
+            memset(UnsafeMutableRawPointer(buffer.baseAddress! + index) + size, 0, stride - size)
         }
     }
 

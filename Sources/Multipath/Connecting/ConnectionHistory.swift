@@ -20,6 +20,13 @@ final class ConnectionHistory: Sendable {
         state.withLock { $0.history.attemptDelay(PathHistory.Network(path), destination, at: now) }
     }
 
+    /// Whether the last attempts over a path got no answer.
+    func wasSilent(
+        _ path: PathInterface, _ destination: PathHistory.Destination, at now: MonotonicTime
+    ) -> Bool {
+        state.withLock { $0.history.wasSilent(PathHistory.Network(path), destination, at: now) }
+    }
+
     /// Takes in how the attempts of a race went that has a winner.
     func record(
         _ attempts: [RaceMachine.Attempt], _ destination: PathHistory.Destination, in snapshot: PathSnapshot,

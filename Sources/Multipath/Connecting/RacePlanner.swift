@@ -89,7 +89,9 @@ struct RacePlanner {
     }
 
     /// What can be attempted now.
-    func candidates() -> CandidateList {
+    ///
+    /// - Parameter awaiting: the paths whose own name servers are still being asked.
+    func candidates(awaiting: Set<InterfaceIndex>) -> CandidateList {
         guard hasOwnAnswers else {
             return CandidateList(
                 snapshot: snapshot, policy: configuration.policy, addresses: addresses[.none] ?? [],
@@ -114,7 +116,8 @@ struct RacePlanner {
         let kernel = RouteQuestions.shared
         return CandidateList(
             snapshot: snapshot, policy: configuration.policy, addresses: all, port: port,
-            protocols: protocols, isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
+            protocols: protocols, awaiting: awaiting,
+            isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
             route: kernel.route)
     }
 }

@@ -102,6 +102,18 @@ extension RaceRunner {
         perform(machine.resolutionFailed(error, at: .now))
     }
 
+    /// The paths whose own name servers have not answered, and that are worth waiting for.
+    func unansweredPaths(at now: MonotonicTime) -> Set<InterfaceIndex> {
+        guard resolver.asksEachPath else { return [] }
+        return Set(
+            resolutions.compactMap { scope, resolution in
+                guard let scope, resolution.isOpen, planner.addresses[scope] == nil,
+                    planner.snapshot.path(scope).map({ !history.wasSilent($0, destination, at: now) }) ?? true
+                else { return nil }
+                return scope
+            })
+    }
+
     /// Forgets what was answered on networks that are gone.
     func forgetGoneNetworks() {
         for (scope, resolution) in resolutions {

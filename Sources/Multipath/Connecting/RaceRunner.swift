@@ -40,8 +40,8 @@ actor RaceRunner {
     let host: String
     let configuration: ConnectionConfiguration
     let resolver: any Resolver
-    private let history: ConnectionHistory
-    private let destination: PathHistory.Destination
+    let history: ConnectionHistory
+    let destination: PathHistory.Destination
     private let updates: PathChannel
     let suspicions: SuspicionBoard
     let confirmation: Confirmation?
@@ -186,7 +186,7 @@ actor RaceRunner {
         guard !isOver else { return }
         askForTranslations()
         let now = MonotonicTime.now
-        let candidates = planner.candidates()
+        let candidates = planner.candidates(awaiting: unansweredPaths(at: now))
         omissions = candidates.omissions
         let branches = candidates.branches.compactMap { candidates -> RaceMachine.Branch? in
             guard let interface = candidates.first?.interface else { return nil }
@@ -197,7 +197,9 @@ actor RaceRunner {
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
-        perform(machine.plan(branches, isFinal: isComplete && !waits, at: now) + suspect(at: now))
+        perform(
+            machine.plan(branches, awaiting: candidates.awaited, isFinal: isComplete && !waits, at: now)
+                + suspect(at: now))
         if waits, isComplete, !isWaiting, !isOver {
             isWaiting = true
             configuration.whenWaiting?(omissions)

@@ -2,12 +2,17 @@ import LinuxNet
 import Synchronization
 
 /// Runs a `ViabilityMachine` on the event thread: snapshots, timers, samples and probes.
-actor WatchRunner {
+actor WatchRunner: Newcomer {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
     private struct Wishes {
         var awaitsBytes = false
         var isStopped = false
+        /// The paths when it was started.
+        var snapshot: PathSnapshot?
+        var hasBegun = false
+        /// Who is not heard of yet.
+        var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
     }
 
     /// The second descriptor. `stop` closes it from any thread; a sample holds the lock while it asks.
@@ -50,17 +55,24 @@ actor WatchRunner {
     // MARK: From any thread
 
     nonisolated func start() {
-        EventThread.shared.submit { self.assumeIsolated { $0.begin() } }
+        let latest = monitor.latestPath
+        wishes.withLock { $0.snapshot = latest }
+        Newcomers.shared.add(self)
     }
 
     nonisolated func observe(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
-        EventThread.shared.submit { self.assumeIsolated { $0.add(body) } }
+        let hasBegun = wishes.withLock { wishes in
+            wishes.observers.append(body)
+            return wishes.hasBegun
+        }
+        if hasBegun { EventThread.shared.submit { self.assumeIsolated { $0.takeObservers() } } }
     }
 
     nonisolated func dataWasSent() {
         guard !isMPTCP, !isAware.exchange(true, ordering: .relaxed) else { return }
         EventThread.shared.submit {
             self.assumeIsolated { runner in
+                runner.hurry()
                 runner.machine?.dataWasSent(at: .now)
                 runner.settle()
             }
@@ -75,7 +87,12 @@ actor WatchRunner {
                 return wishes.awaitsBytes != newValue
             }
             guard isNew else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.takeWish() } }
+            EventThread.shared.submit {
+                self.assumeIsolated { runner in
+                    runner.hurry()
+                    runner.takeWish()
+                }
+            }
         }
     }
 
@@ -83,13 +100,19 @@ actor WatchRunner {
         descriptor.withLock { $0 = nil }
         let isFirst = wishes.withLock { wishes in
             defer { wishes.isStopped = true }
+            wishes.observers = []
             return !wishes.isStopped
         }
-        guard isFirst else { return }
+        guard isFirst, !Newcomers.shared.remove(self) else { return }
         EventThread.shared.submit { self.assumeIsolated { $0.end() } }
     }
 
     // MARK: On the event thread
+
+    nonisolated func takeOn() { assumeIsolated { $0.begin() } }
+
+    /// There is something to see.
+    private func hurry() { if Newcomers.shared.remove(self) { begin() } }
 
     private func begin() {
         guard !isStopped else { return }
@@ -99,7 +122,14 @@ actor WatchRunner {
             guard let self else { return }
             EventThread.shared.submit { self.assumeIsolated { $0.take(snapshot) } }
         }
-        if let snapshot = monitor.latestPath { take(snapshot) }
+        let first = wishes.withLock { wishes in
+            wishes.hasBegun = true
+            return wishes.snapshot
+        }
+        if let first { take(first) }
+        // What was lost since then is lost to it.
+        if let latest = monitor.latestPath, latest.generation != first?.generation { take(latest) }
+        takeObservers()
     }
 
     private func end() {
@@ -112,11 +142,17 @@ actor WatchRunner {
         machine = nil
     }
 
-    private func add(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
+    private func takeObservers() {
+        let bodies = wishes.withLock { wishes in
+            defer { wishes.observers = [] }
+            return wishes.observers
+        }
         guard !isStopped else { return }
-        observers.append(body)
-        if let trouble = machine?.trouble { body(.viability(false, trouble)) }
-        if let better = machine?.betterPath { body(.betterPath(better)) }
+        observers += bodies
+        for body in bodies {
+            if let trouble = machine?.trouble { body(.viability(false, trouble)) }
+            if let better = machine?.betterPath { body(.betterPath(better)) }
+        }
     }
 
     private func take(_ snapshot: PathSnapshot) {

@@ -58,6 +58,8 @@ final class PathChannel: Sendable {
     let failure = Locked<PathMonitorError?>(nil)
 
     func publish(_ snapshot: PathSnapshot) {
+        // First: what changes is told to them as well.
+        Newcomers.shared.hurry()
         resume(state.withLock { $0.publish(snapshot) })
         for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
     }

@@ -4,7 +4,7 @@ import Synchronization
 /// Runs one connection's `ModeMachine` on the event thread: events, samples, timers, orders.
 ///
 /// What is not said to be for any thread is for the event thread alone.
-final class SupervisedConnection: @unchecked Sendable {
+final class SupervisedConnection: Newcomer, @unchecked Sendable {
     let token: ConnectionToken?
     let monitor: PathMonitor
     let meter: ConnectionMeter
@@ -23,6 +23,10 @@ final class SupervisedConnection: @unchecked Sendable {
     private let written = Atomic<Int64>(0)
     /// Whether nothing is looked at until data moves.
     private let isAsleep = Atomic(false)
+    /// The paths when it began.
+    private let firstSnapshot = Locked<PathSnapshot?>(nil)
+    /// Nil after its end.
+    private let observers = Locked<[@Sendable (SteeringEvent) -> Void]?>([])
 
     private let configuration: ModeConfiguration
     private let interface: InterfaceIndex
@@ -39,7 +43,6 @@ final class SupervisedConnection: @unchecked Sendable {
     }
 
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
-    private var observers: [@Sendable (SteeringEvent) -> Void] = []
     private let knocks = Knocks()
     private var isClosed = false
     /// Whether samples are taken now.
@@ -64,6 +67,37 @@ final class SupervisedConnection: @unchecked Sendable {
 
     // MARK: From any thread
 
+    /// Whether it may begin a moment later: what is written then is known, and nobody waits to hear how far it can
+    /// be steered.
+    var mayWait: Bool { !isForeign && configuration.hasHints }
+
+    /// It is followed from now on, or from when that is worth something.
+    func begin() {
+        // It may have been closed already.
+        guard descriptor.withLock({ $0 != nil }) else { return }
+        guard mayWait else {
+            return EventThread.shared.submit { [self] in takeOn() }
+        }
+        let latest = monitor.latestPath
+        firstSnapshot.withLock { $0 = latest }
+        Newcomers.shared.add(self)
+        isAsleep.store(true, ordering: .relaxed)
+        // Written while nobody was asleep: nobody was woken.
+        if written.load(ordering: .relaxed) != 0 { dataMoves() }
+    }
+
+    func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
+        observers.withLock { $0?.append(body) }
+    }
+
+    /// - Returns: whether nothing is left to do on the event thread.
+    func stop() -> Bool {
+        descriptor.withLock { $0 = nil }
+        guard Newcomers.shared.remove(self) else { return false }
+        observers.withLock { $0 = nil }
+        return true
+    }
+
     func dataWasSent() {
         if written.load(ordering: .relaxed) == 0 {
             _ = written.compareExchange(
@@ -77,25 +111,24 @@ final class SupervisedConnection: @unchecked Sendable {
         Supervisor.wakeList.add(self)
     }
 
-    func close() { descriptor.withLock { $0 = nil } }
-
     // MARK: On the event thread
+
+    func takeOn() {
+        isAsleep.store(false, ordering: .relaxed)
+        Supervisor.shared.assumeIsolated { $0.add(self) }
+    }
 
     /// What moved made it look again.
     func wake() {
+        if Newcomers.shared.remove(self) { return takeOn() }
         steered?.machine.dataMoves(at: .now)
         settle()
-    }
-
-    func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
-        guard !isClosed else { return }
-        observers.append(body)
     }
 
     func end() {
         isClosed = true
         note(isActive: false)
-        observers = []
+        observers.withLock { $0 = nil }
         steered = nil
         knocks.endAll()
         if let timer { EventThread.shared.cancelTimer(timer.token) }
@@ -117,7 +150,10 @@ final class SupervisedConnection: @unchecked Sendable {
                 SteeredConnection(
                     token: token, local: local, remote: remote, interface: first,
                     otherRemotes: otherRemotes), at: .now)
-            let actions = machine.begin(snapshot, at: .now)
+            // What was lost since it began is lost to it.
+            let before = firstSnapshot.withLock { $0 } ?? snapshot
+            var actions = machine.begin(before, at: .now)
+            if before.generation != snapshot.generation { actions += machine.snapshot(snapshot, at: .now) }
             steered = Steered(machine)
             perform(actions)
         }
@@ -215,7 +251,7 @@ final class SupervisedConnection: @unchecked Sendable {
     private func tell(_ event: SteeringEvent) {
         meter.note(event)
         monitor.suspicions.take(event, in: monitor.latestPath)
-        for observer in observers { observer(event) }
+        for observer in observers.withLock({ $0 ?? [] }) { observer(event) }
     }
 
     private func note(isActive: Bool) {

@@ -1,4 +1,5 @@
 import LinuxNet
+import Synchronization
 
 /// A connection whose subflows are steered by its mode. It ends when this goes, or with `stop`.
 ///
@@ -6,6 +7,7 @@ import LinuxNet
 /// connection stays open.
 public final class Supervision: Sendable {
     private let connection: SupervisedConnection
+    private let isStopped = Atomic(false)
 
     /// How far this connection can be steered, and why no further.
     public var level: ControlLevel { connection.meter.level }
@@ -15,15 +17,11 @@ public final class Supervision: Sendable {
     deinit { stop() }
 
     /// Begins to steer.
-    package func start() {
-        EventThread.shared.submit { [connection] in
-            Supervisor.shared.assumeIsolated { $0.add(connection) }
-        }
-    }
+    package func start() { connection.begin() }
 
     /// Calls a closure with what happens from now on, on a thread that must not be held up.
     public func observe(_ body: @escaping @Sendable (SteeringEvent) -> Void) {
-        EventThread.shared.submit { [connection] in connection.observe(body) }
+        connection.observe(body)
     }
 
     /// The connection's user has written something. It costs next to nothing, and makes a dead path known tens
@@ -35,7 +33,7 @@ public final class Supervision: Sendable {
 
     /// Ends the steering and lets go of the socket. The subflows stay as they are.
     public func stop() {
-        connection.close()
+        guard !isStopped.exchange(true, ordering: .relaxed), !connection.stop() else { return }
         EventThread.shared.submit { [connection] in
             connection.end()
             Supervisor.shared.assumeIsolated { $0.remove(connection) }

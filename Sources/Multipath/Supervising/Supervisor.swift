@@ -35,6 +35,7 @@ actor Supervisor {
 
     /// Tells the other connections what one has found out.
     func share(_ verdict: PathVerdict, of connection: SupervisedConnection) {
+        Newcomers.shared.takeOn { _ in true }
         for other in connections.values where other !== connection { other.take(verdict) }
     }
 
@@ -137,9 +138,17 @@ actor Supervisor {
 
     private func take(_ event: SubflowEvent) {
         if let token = event.token {
+            if connections[token] == nil, event.mayMatterToNewcomers {
+                Newcomers.shared.takeOn { ($0 as? SupervisedConnection)?.token == token }
+            }
             connections[token]?.take(event)
         } else if event == .lost {
             for connection in connections.values { connection.take(event) }
         }
     }
+}
+
+extension SubflowEvent {
+    /// Whether it is told of a connection that has come about.
+    fileprivate var mayMatterToNewcomers: Bool { if case .created = self { false } else { true } }
 }

@@ -24,6 +24,8 @@ struct FlowWatch: Sendable {
     /// not answers.
     private(set) var run = 0
     private var sentBefore: UInt64?
+    /// Whether it is watched from its beginning, though it has had no sample: nothing was written before that is told.
+    var isNewborn = false
     private(set) var latest: SubflowSample?
     /// Whether much came in between the latest two samples.
     private(set) var isBulk = false
@@ -55,8 +57,8 @@ struct FlowWatch: Sendable {
         if sample.unacknowledged == 0 {
             waitingSince = nil
         } else if progress.hasAcknowledged || waitingSince == nil {
-            let acknowledged =
-                latest == nil ? now : now.advanced(by: .zero - sample.sinceAcknowledgement)
+            let isDated = latest != nil || isNewborn && written != nil
+            let acknowledged = isDated ? now.advanced(by: .zero - sample.sinceAcknowledgement) : now
             // One lone segment was the last that was sent.
             let sent =
                 sample.unacknowledged == 1 ? now.advanced(by: .zero - sample.sinceDataSent) : acknowledged

@@ -123,6 +123,7 @@ package struct ModeMachine: Sendable {
             remote: connection.remote, port: connection.local.port, purpose: .data, isBackup: false,
             asked: now, number: nextNumber())
         flow.established = now
+        flow.watch.isNewborn = true
         flows = [flow]
         records[name] = PathMemory()
         records[name]?.goodSince = now

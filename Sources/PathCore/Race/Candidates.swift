@@ -62,17 +62,20 @@ public struct CandidateList: Sendable, Hashable {
     /// One list for each path, in order of preference.
     public var branches: [[Candidate]]
     public var omissions: [Omission]
+    /// Of the paths that are waited for, those that would come before the first list.
+    public var awaited: Set<InterfaceIndex> = []
 
     /// Works out the candidates.
     ///
     /// - Parameters:
     ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
+    ///   - awaiting: the paths whose own name servers are still being asked.
     ///   - isUsable: whether an address, found over one path, may be used over another.
     ///   - route: the kernel's answer for an address, free to choose (nil) or bound to one interface.
     public init(
         snapshot: PathSnapshot, policy: PathPolicy, addresses: [IPAddress], port: UInt16,
-        protocols: [TransportProtocol],
+        protocols: [TransportProtocol], awaiting: Set<InterfaceIndex> = [],
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
@@ -86,9 +89,14 @@ public struct CandidateList: Sendable, Hashable {
         }
         var branches: [[Candidate]] = []
         var omissions: [Omission] = []
+        var awaited: Set<InterfaceIndex> = []
         func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
             let own = ways.compactMap { $0.interfaces.contains(interface.index) ? $0.address : nil }
             if own.isEmpty {
+                if branches.isEmpty, awaiting.contains(interface.index), policy.refusal(of: interface) == nil
+                {
+                    awaited.insert(interface.index)
+                }
                 if let omission = Self.omission(of: interface, exclusion, policy) {
                     omissions.append(omission)
                 }
@@ -114,6 +122,7 @@ public struct CandidateList: Sendable, Hashable {
         placeAll { $0.name != preferred }
         self.branches = branches
         self.omissions = omissions
+        self.awaited = branches.isEmpty ? [] : awaited
     }
 
     /// The interfaces by which an address can be reached. Where a route longer than the default leads to

@@ -94,6 +94,14 @@ public struct PathHistory: Sendable {
         return min(max(smoothed + record.variation * 4, Self.bounds.minimum), Self.bounds.maximum)
     }
 
+    /// Whether the last attempts got no answer, so that nobody need wait for what this path finds out.
+    public func wasSilent(
+        _ network: Network, _ destination: Destination, at now: MonotonicTime
+    ) -> Bool {
+        guard let record = records[Key(network: network, destination: destination)] else { return false }
+        return record.silences > 0 && record.latest.duration(to: now) < Self.lifetime
+    }
+
     /// Forgets the networks that are gone.
     public mutating func keep(_ networks: Set<Network>) {
         records = records.filter { networks.contains($0.key.network) }

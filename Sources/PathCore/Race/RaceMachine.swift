@@ -15,6 +15,9 @@
 //  5. The race fails when nothing is left and nothing more can come, or at its deadline. The deadline binds
 //     everything: it counts from the beginning of name resolution. An answer that came before anybody looked
 //     at the clock still wins.
+//  6. A path whose own name server is still being asked is waited for by the less preferred ones, before the
+//     first of them opens: for RFC 8305's Resolution Delay, as A waits for AAAA. Without that a millisecond
+//     between two name servers would choose the path. Nobody waits for a path that is suspect.
 //
 //               plan                          connected             confirmed
 //   ┌───────────┐ ──► ┌─────────┐ ─────────────────────────────────► ┌──────────┐
@@ -149,6 +152,10 @@ public struct RaceMachine: Sendable {
     private var latestOpening: (interface: InterfaceIndex, at: MonotonicTime)?
     /// A path was lost, so the next lane opens at once.
     private var isOpeningHurried = false
+    /// The paths preferred to every branch, whose name servers are still being asked.
+    private var awaited: Set<InterfaceIndex> = []
+    /// Since when there is something to attempt.
+    private var answeredAt: MonotonicTime?
     /// The paths that others have found silent.
     private var suspects: Set<InterfaceIndex> = []
 
@@ -174,8 +181,12 @@ public struct RaceMachine: Sendable {
     }
 
     /// What can be attempted now, in order of preference.
-    /// - Parameter isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
-    public mutating func plan(_ branches: [Branch], isFinal: Bool, at now: MonotonicTime) -> [Action] {
+    /// - Parameters:
+    ///   - awaited: the paths that may still come to stand before the first of the branches.
+    ///   - isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
+    public mutating func plan(
+        _ branches: [Branch], awaiting awaited: Set<InterfaceIndex> = [], isFinal: Bool, at now: MonotonicTime
+    ) -> [Action] {
         switch state {
         case .idle, .finished: return []
         case .resolving, .racing: break
@@ -195,6 +206,8 @@ public struct RaceMachine: Sendable {
             if hadNothing { lane.isHurried = true }
             return lane
         }
+        self.awaited = awaited
+        answeredAt = lanes.allSatisfy({ $0.waiting.isEmpty }) ? nil : answeredAt ?? now
         isPlanFinal = isFinal
         state = .racing
         return actions + advance(at: now)
@@ -273,10 +286,16 @@ public struct RaceMachine: Sendable {
         guard let next = lanes.firstIndex(where: { $0.opened == nil && !$0.waiting.isEmpty }) else {
             return nil
         }
-        guard let latestOpening, !isOpeningHurried, !isSuspect(latestOpening.interface),
+        guard let latestOpening else {
+            // Where all are suspect it says nothing about any of them.
+            let isSuspect = suspects.contains(lanes[next].branch.interface)
+            if awaited.isEmpty || !isSuspect && awaited.isSubset(of: suspects) { return (next, .zero) }
+            return (next, (answeredAt ?? .zero).advanced(by: ResolutionMachine.delay))
+        }
+        guard !isOpeningHurried, !isSuspect(latestOpening.interface),
             let latest = lanes.first(where: { $0.branch.interface == latestOpening.interface }),
             !latest.isExhausted
-        else { return (next, latestOpening?.at ?? .zero) }
+        else { return (next, latestOpening.at) }
         return (next, latestOpening.at.advanced(by: latest.branch.boundedDelay))
     }
 

@@ -41,6 +41,22 @@ struct FlowWatchTests {
         #expect(watch.waitingSince == at(1490))
     }
 
+    @Test("waits since the first write also where its first sample comes after that")
+    mutating func newborn() {
+        watch.isNewborn = true
+        var other = watch
+        _ = watch.take(
+            sample(unacknowledged: 2, lastAcknowledgement: 100), written: at(1490), at: at(1500))
+        #expect(watch.waitingSince == at(1490))
+        // Something of it was acknowledged since.
+        _ = other.take(sample(unacknowledged: 2, lastAcknowledgement: 4), written: at(1490), at: at(1500))
+        #expect(other.waitingSince == at(1496))
+        var unknown = FlowWatch()
+        _ = unknown.take(
+            sample(unacknowledged: 2, lastAcknowledgement: 100), written: at(1490), at: at(1500))
+        #expect(unknown.waitingSince == at(1500))
+    }
+
     @Test("waits since a lone segment was sent, where nobody tells of writes")
     mutating func lone() {
         _ = watch.take(sample(), written: nil, at: at(1000))

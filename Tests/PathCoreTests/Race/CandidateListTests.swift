@@ -34,6 +34,27 @@ struct CandidateListTests {
         #expect(list.omissions == [])
     }
 
+    @Test("name the paths that are waited for and would come before the first, as the caller's rules say")
+    func awaited() {
+        func awaited(
+            _ awaiting: Set<InterfaceIndex>, _ configure: (inout PathPolicy) -> Void
+        ) -> Set<InterfaceIndex> {
+            var policy = PathPolicy()
+            configure(&policy)
+            // wlan0 has found an address of the Internet.
+            return CandidateList(
+                snapshot: Self.snapshot, policy: policy, addresses: [ip("203.0.113.1")], port: 443,
+                protocols: [.mptcp], awaiting: awaiting, isUsable: { $1 == 3 }, route: Self.routes.answer
+            ).awaited
+        }
+        #expect(awaited([2, 4]) { _ in } == [2])
+        #expect(awaited([]) { _ in } == [])
+        #expect(awaited([2, 4]) { $0.preferredInterface = "wwan0" } == [2, 4])
+        #expect(awaited([2, 4]) { $0.preferredInterface = "wlan0" } == [])
+        #expect(awaited([2, 4]) { $0.prohibitedInterfaces = ["eth0"] } == [])
+        #expect(awaited([2, 4]) { $0.requiredInterface = "wwan0" } == [])
+    }
+
     @Test("begin with the first address of each family by every protocol, and then the rest")
     func orderInsideABranch() {
         let list = candidates(for: ["2001:db8::1", "2001:db8::2", "203.0.113.1", "203.0.113.2"]) {

@@ -121,8 +121,11 @@ struct PathHistoryTests {
         history.handshake(wifi, server, took: .milliseconds(400), at: at(1))
         history.silence(wifi, server, at: at(2))
         #expect(history.attemptDelay(wifi, server, at: at(3)) == .milliseconds(100))
+        #expect(history.wasSilent(wifi, server, at: at(3)))
+        #expect(!history.wasSilent(wifi, server, at: at(86_403)))
         history.handshake(wifi, server, took: .milliseconds(400), at: at(4))
         #expect(history.attemptDelay(wifi, server, at: at(5))! > .milliseconds(400))
+        #expect(!history.wasSilent(wifi, server, at: at(5)))
     }
 
     @Test("is not used on another network, for another destination, or after a day")

@@ -208,14 +208,16 @@ struct ScriptedRace {
 
     mutating func begin() { machine.begin(at: at(0)) }
 
-    mutating func plan(at time: Int, _ paths: [Path], isFinal: Bool) {
+    mutating func plan(
+        at time: Int, _ paths: [Path], awaiting: Set<InterfaceIndex> = [], isFinal: Bool
+    ) {
         planned = Set(paths.map(\.interface))
         let branches = paths.map { path in
             RaceMachine.Branch(
                 interface: path.interface, candidates: path.candidates.map { Candidate(path.interface, $0) },
                 attemptDelay: .milliseconds(path.delay))
         }
-        take(machine.plan(branches, isFinal: isFinal, at: at(time)), time)
+        take(machine.plan(branches, awaiting: awaiting, isFinal: isFinal, at: at(time)), time)
     }
 
     mutating func time(_ time: Int) { take(machine.timeReached(at(time)), time) }
