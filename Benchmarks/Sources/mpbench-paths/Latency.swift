@@ -26,8 +26,20 @@ enum Latency {
         else { throw Problem("there is no path here") }
         let (arrivals, arrive) = AsyncStream.makeStream(of: Int64.self)
         let consumer = Task {
-            for await _ in monitor.updates { arrive.yield(changes_now()) }
+            var hadPath: Bool?
+            for await update in monitor.updates {
+                let now = changes_now()
+                // A link-local address may come late, and is no answer to a change of ours.
+                if update.primary != nil != hadPath { arrive.yield(now) }
+                hadPath = update.primary != nil
+            }
         }
+        // An update that never comes is to be an error, and not the end of all other figures.
+        let patience = Task {
+            try await Task.sleep(for: .seconds(60))
+            arrive.finish()
+        }
+        defer { patience.cancel() }
         var arrival = arrivals.makeAsyncIterator()
         _ = await arrival.next()
         let peer = try LineClock(command)
@@ -56,7 +68,9 @@ enum Latency {
             // Everybody waits again.
             try await Task.sleep(for: .milliseconds(3))
             try change(number, &sent)
-            guard let arrived = await arrival.next() else { break }
+            guard let arrived = await arrival.next() else {
+                throw Problem("within 60 s no update came of change \(number + 1) of \(samples)")
+            }
             result.ours.append(arrived - sent)
             result.sent.append(sent)
         }
