@@ -213,6 +213,8 @@ final class SupervisedConnection: @unchecked Sendable {
     }
 
     private func tell(_ event: SteeringEvent) {
+        // While its address is an interface's: at its end it may be nobody's any more.
+        if case .joined = event { meter.sample() }
         meter.note(event)
         monitor.suspicions.take(event, in: monitor.latestPath)
         for observer in observers { observer(event) }
