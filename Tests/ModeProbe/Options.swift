@@ -27,10 +27,12 @@ struct ProbeOptions: Sendable {
     /// The interface on which answers to SYNs are counted.
     var counted: String?
     var faults: [Fault] = []
+    var moves: Moves?
 
     static let usage = """
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
+            [--moves N expensive|constrained|address]
 
         """
 
@@ -51,6 +53,9 @@ struct ProbeOptions: Sendable {
             case "--connections": connections = Int(value) ?? 1
             case "--prohibit": prohibited.insert(value)
             case "--count": counted = value
+            case "--moves":
+                guard let cause = words.popFirst().flatMap(Moves.Cause.init(rawValue:)) else { return nil }
+                moves = Moves(count: Int(value) ?? 0, cause: cause)
             case "--at":
                 guard let link = words.popFirst(), let action = words.popFirst() else { return nil }
                 faults.append(Fault(at: milliseconds(value), link: link, action: action))
