@@ -152,7 +152,9 @@ final class SupervisedConnection: @unchecked Sendable {
             if first != 0, agenda.mayGlance(at: .now), TransportSample.isAllAcknowledged(number) {
                 return .nothingWaits
             }
-            return TransportSample.read(number).map(Look.sample)
+            guard var sample = TransportSample.read(number) else { return nil }
+            sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            return .sample(sample)
         }
         switch look {
         case .nothingWaits: steered?.machine.glance()

@@ -96,7 +96,7 @@ extension ModeMachine {
     }
 
     private mutating func join(_ path: PathInterface, isBackup: Bool, at now: MonotonicTime) {
-        guard isReady else { return }
+        guard isReady, !peerHasEnded else { return }
         let next = records[path.name]!.nextAttempt
         guard now >= next else { return wakeUps.append(next) }
         guard let (local, remote) = endpoints(on: path),
@@ -139,7 +139,7 @@ extension ModeMachine {
 
     /// A dead path whose subflow was kept, because there was no other: a new handshake may get through.
     private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
-        guard isAwake(path, at: now) else { return }
+        guard !peerHasEnded, isAwake(path, at: now) else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         let flow = flows[data]
         records[path.name]!.isAwake = false
