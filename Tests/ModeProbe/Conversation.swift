@@ -42,14 +42,10 @@ final class Conversation: Sendable {
 
     init(_ options: ProbeOptions) async throws {
         self.options = options
-        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
-            $0.mode = options.mode
-            $0.prohibitedInterfaces = options.prohibited
-            $0.allowsConstrainedPaths = options.moves?.cause != .constrained
-        }
-        meter = connected.transferMeter
-        supervision = try connected.supervise(hasHints: true)
-        socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        let opened = try await options.isForeign ? Self.openForeign(options) : Self.open(options)
+        meter = opened.meter
+        supervision = opened.supervision
+        socket = StreamSocket(owning: Descriptor(owning: opened.descriptor))
         writingEnd = try Descriptor(duplicating: socket.descriptor.number)
         let begun = MonotonicTime.now
         self.begun = begun
@@ -72,6 +68,45 @@ final class Conversation: Sendable {
     }
 
     deinit { supervision?.stop() }
+
+    private typealias Opened = (descriptor: CInt, meter: ConnectionMeter, supervision: Supervision?)
+
+    private static func open(_ options: ProbeOptions) async throws -> Opened {
+        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
+            $0.mode = options.mode
+            $0.prohibitedInterfaces = options.prohibited
+            $0.allowsConstrainedPaths = options.moves?.cause != .constrained
+        }
+        let meter = connected.transferMeter
+        let supervision = try connected.supervise(hasHints: true)
+        return (connected.takeDescriptor(), meter, supervision)
+    }
+
+    /// As another library would, which knows nothing of path managers.
+    private static func openForeign(_ options: ProbeOptions) async throws -> Opened {
+        let monitor = Connector.shared.monitor
+        let snapshot = try await monitor.currentPath()
+        guard let address = try await NameLookup.addresses(of: options.host).first else {
+            throw ResolutionError("no address")
+        }
+        let socket = try StreamSocket(address.family, .mptcp)
+        let number = socket.descriptor.number
+        if try !socket.connect(to: IPEndpoint(address, port: options.port)) {
+            _ = await EventThread.shared.ready(number, for: .writable)
+            if let error = socket.takeError() { throw error }
+        }
+        let meter = try ConnectionMeter(ofForeign: number, in: snapshot, monitor: monitor)
+        let supervision = try Supervision.ofForeign(
+            number, ModeConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
+        supervision?.start()
+        return (socket.release(), meter, supervision)
+    }
+
+    /// Ends the steering, and waits until it has ended.
+    func end() throws {
+        supervision?.stop()
+        try EventThread.shared.perform {}
+    }
 
     /// Sends no more, however long the options say.
     func stop() { isStopped.withLock { $0 = true } }

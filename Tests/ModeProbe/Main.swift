@@ -47,6 +47,7 @@ enum ModeProbe {
             }
         }
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
+        for conversation in conversations { try conversation.end() }
         for line in told.withLock({ $0 }) { print(line) }
         if let counter { print("answers \(counter.count)") }
         ProcessEnvironment.exit(0)

@@ -128,7 +128,11 @@ extension ModeMachine {
             die(flow.path, .noAnswer, at: now)
             records[flow.path]!.nextAttempt = now
         }
-        guard flow.port != nil else { return schedule(sampleAt: now) }
+        guard flow.port != nil else {
+            // An endpoint that all share gave this connection nothing: it is asked for again.
+            if !configuration.isAlone { flows.remove(at: data) }
+            return schedule(sampleAt: now)
+        }
         // It costs nothing to leave it until another has a chance.
         guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
         destroy(flow)
