@@ -27,26 +27,89 @@ final class Conversation: Sendable {
     private let begun: MonotonicTime
     private let state = Locked(State())
     private let events = Locked<[String]>([])
+    private let following = Locked(Seen())
+    private let isStopped = Locked(false)
+
+    /// What its events said.
+    struct Seen {
+        var carrier = ""
+        var moves = 0
+        var joins: [String: Int] = [:]
+    }
+
+    var seen: Seen { following.withLock { $0 } }
+    var isOver: Bool { state.withLock { $0.hasEnded } || begun.duration(to: .now) >= options.duration }
 
     init(_ options: ProbeOptions) async throws {
         self.options = options
-        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
-            $0.mode = options.mode
-            $0.prohibitedInterfaces = options.prohibited
-        }
-        meter = connected.transferMeter
-        supervision = try connected.supervise(hasHints: true)
-        socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        let opened = try await options.isForeign ? Self.openForeign(options) : Self.open(options)
+        meter = opened.meter
+        supervision = opened.supervision
+        socket = StreamSocket(owning: Descriptor(owning: opened.descriptor))
         writingEnd = try Descriptor(duplicating: socket.descriptor.number)
         let begun = MonotonicTime.now
         self.begun = begun
-        supervision?.observe { [events] event in
+        // Of ten thousand moves the last are enough.
+        let limit = options.moves == nil ? Int.max : 50
+        supervision?.observe { [events, following] event in
             let time = begun.duration(to: .now).wholeNanoseconds / 1_000_000
-            events.withLock { $0.append("event \(time) \(event)") }
+            events.withLock {
+                if $0.count >= limit { $0.removeFirst() }
+                $0.append("event \(time) \(event)")
+            }
+            following.withLock {
+                switch event {
+                case .moved(_, let new, _): ($0.carrier, $0.moves) = (new, $0.moves + 1)
+                case .joined(let name): $0.joins[name, default: 0] += 1
+                default: break
+                }
+            }
         }
     }
 
     deinit { supervision?.stop() }
+
+    private typealias Opened = (descriptor: CInt, meter: ConnectionMeter, supervision: Supervision?)
+
+    private static func open(_ options: ProbeOptions) async throws -> Opened {
+        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
+            $0.mode = options.mode
+            $0.prohibitedInterfaces = options.prohibited
+            $0.allowsConstrainedPaths = options.moves?.cause != .constrained
+        }
+        let meter = connected.transferMeter
+        let supervision = try connected.supervise(hasHints: true)
+        return (connected.takeDescriptor(), meter, supervision)
+    }
+
+    /// As another library would, which knows nothing of path managers.
+    private static func openForeign(_ options: ProbeOptions) async throws -> Opened {
+        let monitor = Connector.shared.monitor
+        let snapshot = try await monitor.currentPath()
+        guard let address = try await NameLookup.addresses(of: options.host).first else {
+            throw ResolutionError("no address")
+        }
+        let socket = try StreamSocket(address.family, .mptcp)
+        let number = socket.descriptor.number
+        if try !socket.connect(to: IPEndpoint(address, port: options.port)) {
+            _ = await EventThread.shared.ready(number, for: .writable)
+            if let error = socket.takeError() { throw error }
+        }
+        let meter = try ConnectionMeter(ofForeign: number, in: snapshot, monitor: monitor)
+        let supervision = try Supervision.ofForeign(
+            number, ModeConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
+        supervision?.start()
+        return (socket.release(), meter, supervision)
+    }
+
+    /// Ends the steering, and waits until it has ended.
+    func end() throws {
+        supervision?.stop()
+        try EventThread.shared.perform {}
+    }
+
+    /// Sends no more, however long the options say.
+    func stop() { isStopped.withLock { $0 = true } }
 
     /// Sends for as long as the options say, then waits for what is still to come back.
     func run() async {
@@ -57,10 +120,10 @@ final class Conversation: Sendable {
             case .upload: await sendStream()
             case .download:
                 _ = await write(Array("\n".utf8)[...])
-                try? await Task.sleep(for: options.duration)
+                while goesOn { try? await Task.sleep(for: .milliseconds(5)) }
             }
             // Whoever is stuck for longer than this is stuck for good.
-            let patience = begun.advanced(by: options.duration + .seconds(8))
+            let patience = MonotonicTime.now.advanced(by: .seconds(8))
             while options.load != .download, MonotonicTime.now < patience, !isComplete {
                 try? await Task.sleep(for: .milliseconds(10))
             }
@@ -68,13 +131,15 @@ final class Conversation: Sendable {
         }
     }
 
+    private var goesOn: Bool { !isStopped.withLock { $0 } && begun.duration(to: .now) < options.duration }
+
     private var isComplete: Bool {
         state.withLock { $0.hasEnded || (options.load == .echo && $0.received == $0.sent) }
     }
 
     private func sendMessages() async {
         var number = 0
-        while begun.duration(to: .now) < options.duration {
+        while goesOn {
             let message = source(options.size, from: number * options.size)
             state.withLock {
                 $0.sentAt.append(.now)
@@ -88,7 +153,7 @@ final class Conversation: Sendable {
     }
 
     private func sendStream() async {
-        while begun.duration(to: .now) < options.duration {
+        while goesOn {
             let chunk = source(32 * 1024, from: state.withLock { $0.sent })
             guard await write(chunk[...]) else { return }
             state.withLock { $0.sent += chunk.count }
@@ -168,6 +233,7 @@ final class Conversation: Sendable {
         lines.append("transport \(report.transport.isMPTCP ? "mptcp" : "tcp")")
         lines.append("control \(report.control.name)")
         lines.append("bytes \(state.received)")
+        lines.append("moves \(seen.moves)")
         switch options.load {
         case .echo:
             let count = Int(Duration.seconds(1) / options.interval)

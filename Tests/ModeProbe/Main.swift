@@ -14,9 +14,24 @@ enum ModeProbe {
             ProcessEnvironment.exit(2)
         }
         let counter = try options.counted.map { try AnswerCounter($0) }
-        var conversations: [Conversation] = []
-        for _ in 0..<options.connections { conversations.append(try await Conversation(options)) }
+        var opened: [Conversation] = []
+        for _ in 0..<options.connections { opened.append(try await Conversation(options)) }
+        let conversations = opened
+        let told = Locked<[String]>([])
         await withTaskGroup(of: Void.self) { group in
+            if let moves = options.moves, let conversation = conversations.first {
+                group.addTask {
+                    do {
+                        // The kernel takes no orders before data was acknowledged.
+                        try? await Task.sleep(for: .milliseconds(500))
+                        let lines = try await moves.run(conversation)
+                        told.withLock { $0 = lines }
+                    } catch {
+                        print("error \(error)")
+                    }
+                    for conversation in conversations { conversation.stop() }
+                }
+            }
             for conversation in conversations { group.addTask { await conversation.run() } }
             group.addTask {
                 let begun = MonotonicTime.now
@@ -32,6 +47,8 @@ enum ModeProbe {
             }
         }
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
+        for conversation in conversations { try conversation.end() }
+        for line in told.withLock({ $0 }) { print(line) }
         if let counter { print("answers \(counter.count)") }
         ProcessEnvironment.exit(0)
     }

@@ -27,10 +27,14 @@ struct ProbeOptions: Sendable {
     /// The interface on which answers to SYNs are counted.
     var counted: String?
     var faults: [Fault] = []
+    var moves: Moves?
+    /// Whether the sockets are not this library's, and all connections may be steered for their sake.
+    var isForeign = false
 
     static let usage = """
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
+            [--moves N expensive|constrained|address] [--foreign yes]
 
         """
 
@@ -51,6 +55,10 @@ struct ProbeOptions: Sendable {
             case "--connections": connections = Int(value) ?? 1
             case "--prohibit": prohibited.insert(value)
             case "--count": counted = value
+            case "--foreign": isForeign = value == "yes"
+            case "--moves":
+                guard let cause = words.popFirst().flatMap(Moves.Cause.init(rawValue:)) else { return nil }
+                moves = Moves(count: Int(value) ?? 0, cause: cause)
             case "--at":
                 guard let link = words.popFirst(), let action = words.popFirst() else { return nil }
                 faults.append(Fault(at: milliseconds(value), link: link, action: action))

@@ -28,6 +28,20 @@ struct TransferLedgerTests {
         #expect(text(ledger) == ["wlan0 1 10 20", "wwan0 1 1 2"])
     }
 
+    @Test("adds up thousands of subflows that came and went, and holds those alone that are there")
+    func manySubflows() {
+        var ledger = TransferLedger()
+        for number in 0..<UInt32(10_000) {
+            let samples = [sample(number, sent: 0, received: 0), sample(number, sent: 2, received: 3)]
+            for sample in samples {
+                ledger.record([sample]) { sample, _ in sample.id % 2 == 0 ? "wlan0" : "wwan0" }
+            }
+        }
+        ledger.count(sent: 20_001, received: 30_000)
+        #expect(text(ledger) == ["wlan0 5000 10000 15000", "wwan0 5000 10001 15000"])
+        #expect(ledger.subflowCount == 1)
+    }
+
     @Test("does not believe a sample that the kernel has reset")
     func reset() {
         var ledger = TransferLedger()

@@ -43,4 +43,9 @@ extension Trait where Self == ConditionTrait {
             if: Requirement.hasNamespaces || Requirement.isStrict,
             "no network namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces, AppArmor")
     }
+
+    /// The test becomes other users, as CI's tests can.
+    public static var needsRoot: ConditionTrait {
+        .enabled(if: geteuid() == 0 || Requirement.isStrict, "only root can become other users")
+    }
 }

@@ -10,16 +10,39 @@ public enum TwoPaths {
     /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, 10 s at most.
     /// - Throws: `Program.TimedOut`.
     public static func run(
-        _ script: String, within limit: Duration = .seconds(60)
+        _ script: String, as user: User = .itself, within limit: Duration = .seconds(60)
     ) async throws -> Program.Result {
-        try await start(script).result(within: limit)
+        try await start(script, as: user).result(within: limit)
+    }
+
+    /// Who runs the script.
+    public enum User: Sendable {
+        /// Whoever runs the test, as root of a user namespace.
+        case itself
+        /// A user without a right, as root of a user namespace. Where the test is not run by root, the same.
+        case nobody
+        /// Root itself, so that there are other users.
+        case root
+
+        fileprivate var command: [String] {
+            switch self {
+            case .itself: ["unshare", "--map-root-user"]
+            case .nobody where geteuid() == 0:
+                [
+                    "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "unshare",
+                    "--map-root-user",
+                ]
+            case .nobody: ["unshare", "--map-root-user"]
+            case .root: ["unshare"]
+            }
+        }
     }
 
     /// Starts such a script. What it started ends with it.
-    public static func start(_ script: String) throws -> Running {
+    public static func start(_ script: String, as user: User = .itself) throws -> Running {
         try Running(
-            [
-                "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child",
+            user.command + [
+                "--net", "--mount", "--pid", "--fork", "--kill-child",
                 "bash", "-c", world + script,
             ], environment: ["bin": Program.products])
     }

@@ -77,6 +77,13 @@ package final class EndpointSubflowControl: SubflowControl {
     package let level: ControlLevel
     private let commands: SubflowCommands
     private let original: [PathManagerEndpoint]
+    /// What connections have asked for while it was there.
+    private var awaited: Set<Wish> = []
+
+    private struct Wish: Hashable {
+        var connection: ConnectionToken
+        var address: IPAddress
+    }
 
     /// - Parameter limit: why connections can't be steered on their own.
     package init(_ commands: SubflowCommands, because limit: ControlLimit) throws(SystemError) {
@@ -89,7 +96,7 @@ package final class EndpointSubflowControl: SubflowControl {
         _ action: SubflowAction, on connection: ConnectionToken
     ) throws(SystemError) -> SubflowOutcome {
         switch action {
-        case .create(let local, let isBackup, _): return try create(local, isBackup)
+        case .create(let local, let isBackup, _): return try create(local, isBackup, for: connection)
         case .withdraw(let local): return try delete(local.address)
         // By deleting the endpoint the kernel closes its subflows as well.
         case .destroy(let local, _): return try delete(local.address)
@@ -117,20 +124,28 @@ package final class EndpointSubflowControl: SubflowControl {
         if let failure { throw failure }
     }
 
+    /// An endpoint that another connection has had made serves this one too, as a rule: whoever asks for it again has
+    /// got nothing from it.
     private func create(
-        _ local: SubflowAction.LocalAddress, _ isBackup: Bool
+        _ local: SubflowAction.LocalAddress, _ isBackup: Bool, for connection: ConnectionToken
     ) throws(SystemError) -> SubflowOutcome {
-        try add(
-            PathManagerEndpoint(
-                local.address, flags: isBackup ? [.subflow, .backup] : .subflow, interface: local.interface))
+        let wish = Wish(connection: connection, address: local.address)
+        let isRepeated = !awaited.insert(wish).inserted
+        let endpoint = PathManagerEndpoint(
+            local.address, flags: isBackup ? [.subflow, .backup] : .subflow, interface: local.interface)
+        // Made anew it serves all: whoever asked for it before is to wait for that.
+        if isRepeated { awaited = awaited.filter { $0.address != local.address } }
+        return try add(endpoint, isAnew: isRepeated)
     }
 
     /// An endpoint that is there already makes no subflow again by itself: it has to go first.
-    private func add(_ endpoint: PathManagerEndpoint) throws(SystemError) -> SubflowOutcome {
+    private func add(
+        _ endpoint: PathManagerEndpoint, isAnew: Bool = false
+    ) throws(SystemError) -> SubflowOutcome {
         if let present = try known(endpoint.address) {
             var wanted = endpoint
             (wanted.id, wanted.port) = (present.id, present.port)
-            if wanted == present { return .accepted }
+            if wanted == present, !isAnew { return .accepted }
             try commands.deleteEndpoint(id: present.id, address: present.address)
         }
         try commands.add(endpoint)
@@ -138,6 +153,7 @@ package final class EndpointSubflowControl: SubflowControl {
     }
 
     private func delete(_ address: IPAddress) throws(SystemError) -> SubflowOutcome {
+        awaited = awaited.filter { $0.address != address }
         if let present = try known(address) {
             try commands.deleteEndpoint(id: present.id, address: present.address)
             return .accepted

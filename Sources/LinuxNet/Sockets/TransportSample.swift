@@ -29,6 +29,13 @@ extension TransportSample {
         return ConnectionSample(info)
     }
 
+    /// Whether the peer has ended its direction, of which the counters say nothing. (POLLRDHUP, by the name that Swift
+    /// imports.)
+    package static func peerHasEnded(_ descriptor: CInt) -> Bool {
+        var state = pollfd(fd: descriptor, events: Int16(EPOLLRDHUP.rawValue), revents: 0)
+        return poll(&state, 1, 0) == 1 && state.revents & Int16(EPOLLRDHUP.rawValue) != 0
+    }
+
     /// Whether the peer has acknowledged all that was written, for a tenth of what a sample costs: SIOCOUTQ counts
     /// an MPTCP connection's bytes from the first unacknowledged on (net/mptcp/protocol.c, mptcp_ioctl_outq).
     package static func isAllAcknowledged(_ descriptor: CInt) -> Bool {

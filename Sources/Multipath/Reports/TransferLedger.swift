@@ -8,18 +8,26 @@
 
 import LinuxNet
 
-/// Keeps the newest counters of every subflow that ever was.
+/// Keeps the newest counters of every subflow that is, and the sums of those that were: a connection may move for
+/// days.
 struct TransferLedger: Sendable {
     private struct Entry: Sendable {
         var sample: SubflowSample
-        let interface: String
+        /// Where its path is in `gone`.
+        let path: Int
     }
 
     private var entries: [Entry] = []
-    /// The entry that last carried something.
+    /// What each interface's former subflows carried, in the order in which the interfaces first had one.
+    private var gone: [TransferReport.PathTransfer] = []
+    private var hasBegun = false
+    /// The path that last carried something.
     private var active = 0
     private var sent: UInt64 = 0
     private var received: UInt64 = 0
+
+    /// How many subflows there were in the latest sample.
+    var subflowCount: Int { entries.count }
 
     /// The user's own count.
     mutating func count(sent: Int, received: Int) {
@@ -30,6 +38,11 @@ struct TransferLedger: Sendable {
     /// The kernel's counters now.
     /// - Parameter interface: names the interface of a subflow that is new; the flag is set for the first.
     mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String) {
+        for index in entries.indices.reversed()
+        where !samples.contains(where: { $0.id == entries[index].sample.id }) {
+            let entry = entries.remove(at: index)
+            gone[entry.path].add(entry.sample)
+        }
         for sample in samples {
             if let known = entries.firstIndex(where: { $0.sample.id == sample.id }) {
                 let old = entries[known].sample
@@ -37,13 +50,21 @@ struct TransferLedger: Sendable {
                 else {
                     continue
                 }
-                if sample.carried > old.carried { active = known }
+                if sample.carried > old.carried { active = entries[known].path }
                 entries[known].sample = sample
             } else {
-                entries.append(Entry(sample: sample, interface: interface(sample, entries.isEmpty)))
-                if sample.carried > 0 { active = entries.count - 1 }
+                let path = path(named: interface(sample, !hasBegun))
+                hasBegun = true
+                entries.append(Entry(sample: sample, path: path))
+                if sample.carried > 0 { active = path }
             }
         }
+    }
+
+    private mutating func path(named name: String) -> Int {
+        if let known = gone.firstIndex(where: { $0.interface == name }) { return known }
+        gone.append(TransferReport.PathTransfer(interface: name))
+        return gone.count - 1
     }
 
     /// One entry for each interface, in the order in which they first had a subflow.
@@ -58,22 +79,11 @@ struct TransferLedger: Sendable {
     }
 
     private func pathsBySubflow() -> [TransferReport.PathTransfer] {
-        var paths: [TransferReport.PathTransfer] = []
-        let lacksSent = sent.subtractingOrZero(entries.reduce(0) { $0 + $1.sample.bytesSent })
-        let lacksReceived = received.subtractingOrZero(entries.reduce(0) { $0 + $1.sample.bytesReceived })
-        for (position, entry) in entries.enumerated() {
-            let index: Int
-            if let known = paths.firstIndex(where: { $0.interface == entry.interface }) {
-                index = known
-            } else {
-                index = paths.count
-                paths.append(TransferReport.PathTransfer(interface: entry.interface))
-            }
-            paths[index].add(entry.sample)
-            guard position == active else { continue }
-            paths[index].bytesSent += lacksSent
-            paths[index].bytesReceived += lacksReceived
-        }
+        var paths = gone
+        for entry in entries { paths[entry.path].add(entry.sample) }
+        guard paths.indices.contains(active) else { return paths }
+        paths[active].bytesSent += sent.subtractingOrZero(paths.reduce(0) { $0 + $1.bytesSent })
+        paths[active].bytesReceived += received.subtractingOrZero(paths.reduce(0) { $0 + $1.bytesReceived })
         return paths
     }
 }

@@ -188,7 +188,9 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
             if first != 0, agenda.mayGlance(at: .now), TransportSample.isAllAcknowledged(number) {
                 return .nothingWaits
             }
-            return TransportSample.read(number).map(Look.sample)
+            guard var sample = TransportSample.read(number) else { return nil }
+            sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            return .sample(sample)
         }
         switch look {
         case .nothingWaits: steered?.machine.glance()
@@ -249,6 +251,8 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private func tell(_ event: SteeringEvent) {
+        // While its address is an interface's: at its end it may be nobody's any more.
+        if case .joined = event { meter.sample() }
         meter.note(event)
         monitor.suspicions.take(event, in: monitor.latestPath)
         for observer in observers.withLock({ $0 ?? [] }) { observer(event) }

@@ -110,7 +110,7 @@ extension ModeMachine {
                 due.append(
                     record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
             }
-            if configuration.asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
+            if asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
             // Whoever tells of data wakes the machine by the next that moves.
             if !configuration.hasHints, flow.watch.progressAt == now {
                 due.append(now.advanced(by: flow.watch.answerTime))
@@ -189,11 +189,11 @@ extension ModeMachine {
             let due = doubtful(flow, at: now) ?? now
             if now >= due {
                 suspect(flow.path, .noAcknowledgement, at: now)
-                if !configuration.asks { judgeUnasked(index, at: now) }
+                if !asks { judgeUnasked(index, at: now) }
             } else {
                 wakeUps.append(due)
             }
-        } else if let due = flow.silenceDue, configuration.asks {
+        } else if let due = flow.silenceDue, asks {
             if now >= due {
                 // The question that is under way decides first.
                 guard record.question == nil else { return }
@@ -268,7 +268,7 @@ extension ModeMachine {
     // MARK: Questions
 
     mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
-        guard configuration.asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
+        guard asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
         else { return }
         if let question = record.question {
             guard question.cause == .measurement, cause != .measurement else { return }

@@ -96,7 +96,7 @@ extension ModeMachine {
     }
 
     private mutating func join(_ path: PathInterface, isBackup: Bool, at now: MonotonicTime) {
-        guard isReady else { return }
+        guard isReady, !peerHasEnded else { return }
         let next = records[path.name]!.nextAttempt
         guard now >= next else { return wakeUps.append(next) }
         guard let (local, remote) = endpoints(on: path),
@@ -128,7 +128,11 @@ extension ModeMachine {
             die(flow.path, .noAnswer, at: now)
             records[flow.path]!.nextAttempt = now
         }
-        guard flow.port != nil else { return schedule(sampleAt: now) }
+        guard flow.port != nil else {
+            // An endpoint that all share gave this connection nothing: it is asked for again.
+            if !configuration.isAlone { flows.remove(at: data) }
+            return schedule(sampleAt: now)
+        }
         // It costs nothing to leave it until another has a chance.
         guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
         destroy(flow)
@@ -139,7 +143,7 @@ extension ModeMachine {
 
     /// A dead path whose subflow was kept, because there was no other: a new handshake may get through.
     private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
-        guard isAwake(path, at: now) else { return }
+        guard !peerHasEnded, isAwake(path, at: now) else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         let flow = flows[data]
         records[path.name]!.isAwake = false

@@ -55,6 +55,10 @@ package struct ModeMachine: Sendable {
     /// The kernel takes orders once data was acknowledged (RFC 8684 section 3.1: fully established).
     var isReady = false
     var hasBegun = false
+    /// The peer sends no more, and takes no further subflow.
+    var peerHasEnded = false
+    /// Whether a path can be asked whether it lives.
+    var asks: Bool { configuration.asks && !peerHasEnded }
     var usesDefaultRoute = true
     var actions: [ModeAction] = []
     var lastActivity: MonotonicTime
@@ -194,6 +198,11 @@ package struct ModeMachine: Sendable {
             // It fell back to TCP, which has one path and keeps it.
             isOver = true
             return take()
+        }
+        if whole.peerHasEnded, !peerHasEnded {
+            peerHasEnded = true
+            // What was asked is answered by nobody any more.
+            for name in records.keys { records[name]!.question = nil }
         }
         if whole.acknowledged > 0 || whole.bytesReceived > 0 { isReady = true }
         outstanding = whole.outstanding

@@ -49,6 +49,9 @@ package struct ConnectionSample: Sendable, Hashable {
     package var sinceDataSent = Duration.zero
     package var sinceDataReceived = Duration.zero
     package var sinceAcknowledgement = Duration.zero
+    /// The peer sends no more. It takes no further subflow then: Linux does so in ESTABLISHED alone
+    /// (mptcp_can_accept_new_subflow, net/mptcp/subflow.c).
+    package var peerHasEnded = false
 
     package init(token: ConnectionToken) { self.token = token }
 

@@ -207,7 +207,9 @@ struct SubflowCommandsTests {
         #expect(try control.perform(create, on: token) == .accepted)
         let joined = try #require(try connection.waitForSubflows(2).last?.local)
         #expect(joined.address == cellular.address)
-        #expect(try control.perform(create, on: token) == .accepted)
+        // Another connection's wish leaves what is there as it is.
+        let another = ConnectionToken(token.value &+ 1)
+        #expect(try control.perform(create, on: another) == .accepted)
         try connection.send(100_000)
         let prefer = SubflowAction.prioritize(local: joined, remote: Network.server4, isBackup: false)
         #expect(try control.perform(prefer, on: token) == .accepted)
