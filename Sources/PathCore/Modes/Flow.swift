@@ -103,8 +103,9 @@ struct PathMemory: Sendable {
     /// Suspicions that proved false lately.
     var falseAlarms = 0
     var falseAlarmAt = MonotonicTime.zero
-    var latency: Duration?
-    var latencyAt: MonotonicTime?
+    private(set) var latency: Duration?
+    private(set) var latencyAt: MonotonicTime?
+    private var wandering = Wandering()
     var question: Question?
     /// Until when no subflow is to be made and nobody knocks, because the kernel refused or the path is dead.
     var nextAttempt = MonotonicTime.zero
@@ -125,6 +126,16 @@ struct PathMemory: Sendable {
         case .good, .onTrial: nil
         }
     }
+
+    /// - Parameter at: when it was measured; nil where it is only known that it takes as long at least.
+    mutating func noteLatency(_ latency: Duration, at now: MonotonicTime?) {
+        self.latency = latency
+        guard let now else { return }
+        latencyAt = now
+        wandering.note(latency, at: now)
+    }
+
+    func wanders(at now: MonotonicTime) -> Bool { wandering.wanders(at: now) }
 
     /// How much longer than usual a suspicion takes: from the third false alarm on each doubles it, a quiet time
     /// forgets.

@@ -5,9 +5,11 @@
 // and which one it is follows the measurements.
 //
 //  1. A path that stalls is left at once, for the best of the others: waiting for proof would cost more than a
-//     wrong move does.
-//  2. Otherwise another path must be better by a quarter and 5 ms, and stay so for `patience`. What the
-//     carrying path measures by its data and the others by asking is then noise no more.
+//     wrong move does. But not for one that is much slower than the stall has lasted: an answer that is late by
+//     some milliseconds is not worth a way of some hundreds.
+//  2. Otherwise another path must be better by a quarter and 5 ms, and have been better at all for `patience`.
+//     What the carrying path measures by its data and the others by asking is then noise no more; and where one
+//     becomes slower while another becomes faster, the wait is over when the difference has become worth a move.
 //  3. Each move that is taken back soon doubles the patience, up to 8 times; a quiet time forgets it.
 //  4. Where measurements are missing, the caller's preference decides.
 
@@ -33,13 +35,21 @@ struct InteractiveRules: ModeRules {
         if let current, current.standing != .dead, current.isJoined {
             if current.standing == .suspect {
                 if let other = able.filter({ $0.name != current.name }).min(by: { time($0) < time($1) }) {
-                    (next, reason) = (other, .stalled)
+                    // While it waits this grows.
+                    let enough = time(other) / 2
+                    if time(current) >= enough {
+                        (next, reason) = (other, .stalled)
+                    } else {
+                        again = now.advanced(by: max(enough - time(current), .milliseconds(1)))
+                    }
                 }
-            } else if let fastest, fastest.name != current.name, isBetter(fastest, current) {
+            } else if let fastest, fastest.name != current.name, time(fastest) < time(current) {
                 let since = contender?.name == fastest.name ? contender?.since ?? now : now
                 contender = (fastest.name, since)
                 let due = since.advanced(by: Self.patience * (1 << reluctance))
-                if now >= due {
+                if !isMuchBetter(fastest, current) {
+                    // The next measurement tells.
+                } else if now >= due {
                     reason = .latency(time(fastest), insteadOf: time(current))
                     next = fastest
                 } else {
@@ -61,7 +71,7 @@ struct InteractiveRules: ModeRules {
 
     private func time(_ path: PathView) -> Duration { path.latency ?? .seconds(1) }
 
-    private func isBetter(_ new: PathView, _ old: PathView) -> Bool {
+    private func isMuchBetter(_ new: PathView, _ old: PathView) -> Bool {
         guard let new = new.latency, let old = old.latency else { return false }
         return old > new * Self.margin + Self.least
     }

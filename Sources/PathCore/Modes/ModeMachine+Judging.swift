@@ -86,10 +86,12 @@ extension ModeMachine {
         flows[index].stuckSince = nil
         if progress.hasAcknowledged {
             records[name]!.loss.take(sample)
-            // Half of what was known: one late answer is not yet a slow path.
             let recent = flows[index].watch.recentRTT ?? sample.smoothedRTT
-            records[name]!.latency = ((records[name]!.latency ?? recent) + recent) / 2
-            records[name]!.latencyAt = now
+            let known = records[name]!.latency ?? recent
+            // Half of what was known: one late answer is not yet a slow path. Interactive has its own patience,
+            // and can't wait for a second measurement to know that a path has become slower.
+            let isWorse = configuration.mode == .interactive && recent > known
+            records[name]!.noteLatency(isWorse ? recent : (known + recent) / 2, at: now)
         }
         switch records[name]!.standing {
         case .suspect: clear(name, at: now)
@@ -124,6 +126,8 @@ extension ModeMachine {
             due.append(now)
         }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
+        // Where round trips change, what carries is measured as often as what doesn't.
+        if !due.isEmpty, wanders(at: now) { due.append(now.advanced(by: Self.closeLook)) }
         if let first = (due + silence).min() {
             schedule(sampleAt: max(first, now.advanced(by: pace)))
             agenda.awaitsSilence = due.isEmpty
@@ -139,28 +143,7 @@ extension ModeMachine {
         agenda.glancesUntil = isCalm ? now.advanced(by: pace * 200) : .zero
     }
 
-    /// When waiting data becomes suspicious, or, where it is already, is looked at again.
-    func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let due = doubtful(flow, at: now), let since = flow.watch.waitingSince else { return nil }
-        if due > now { return due }
-        // What has waited for long may wait a little longer.
-        let pause = max(flow.watch.answerTime / 4, since.duration(to: now) / 8)
-        return now.advanced(by: max(pause, .milliseconds(5)))
-    }
-
     // MARK: Doubts
-
-    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
-    /// looked at again when it is to be replaced.
-    private func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
-        let due = since.advanced(by: flow.watch.answerTime * record.patience(at: now))
-        guard let stuck = flow.stuckSince else { return due }
-        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
-    }
-
-    /// For how long a path must answer while its subflow gets nothing through.
-    private static let stuckTime = Duration.milliseconds(500)
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
         // A doubt may make and end flows.
@@ -314,7 +297,7 @@ extension ModeMachine {
         case .measurement:
             records[name]!.question!.cause = .trouble(.noAnswer)
             records[name]!.question!.needed = max(records[name]!.loss.questions, 2)
-            records[name]!.latency = max(records[name]!.latency ?? wait, wait)
+            records[name]!.noteLatency(max(records[name]!.latency ?? wait, wait), at: nil)
             wakeUps.append(now)
         case .trouble(let trouble):
             actions.append(
@@ -364,8 +347,7 @@ extension ModeMachine {
         flows[index].established = now
         if flows[index].port == nil { schedule(sampleAt: now) }
         let (name, flow) = (flows[index].path, flows[index])
-        records[name]!.latency = flow.handshake
-        records[name]!.latencyAt = now
+        records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
         records[name]!.attempts = 0
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
@@ -453,8 +435,7 @@ extension ModeMachine {
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
                 if let data = dataFlow(name) { flows[data].watch.excuse(at: now) }
-                records[name]!.latency = flow.asked.duration(to: now)
-                records[name]!.latencyAt = now
+                records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
             }
             return
         }

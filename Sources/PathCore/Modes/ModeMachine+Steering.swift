@@ -6,7 +6,8 @@ extension ModeMachine {
         if configuration.isAcceptor {
             leaveDead(at: now)
         } else {
-            let views = paths.map { view($0, at: now) }
+            let interval = measureInterval(at: now)
+            let views = paths.map { view($0, measuredEach: interval, at: now) }
             let decision = rules.decide(views, at: now)
             for name in decision.measures.sorted() { ask(name, .measurement, at: now) }
             for (path, role) in zip(paths, decision.roles) { attend(path, role, at: now) }
@@ -19,7 +20,7 @@ extension ModeMachine {
             for view in views where configuration.mode == .interactive && view.isJoined {
                 if isActive(at: now), let measured = records[view.name]!.latencyAt {
                     wakeUps.append(
-                        max(measured.advanced(by: Self.measureInterval), now.advanced(by: .milliseconds(5))))
+                        max(measured.advanced(by: interval), now.advanced(by: .milliseconds(5))))
                 }
             }
         }
@@ -28,11 +29,21 @@ extension ModeMachine {
         checkStranded(paths, at: now)
     }
 
-    static let measureInterval = Duration.milliseconds(400)
+    /// How often a path that carries nothing is measured: more often while round trips change.
+    private func measureInterval(at now: MonotonicTime) -> Duration {
+        wanders(at: now) ? .milliseconds(100) : .milliseconds(400)
+    }
+
+    /// Whether it matters that some path's round trips take ever longer, or ever shorter.
+    func wanders(at now: MonotonicTime) -> Bool {
+        configuration.mode == .interactive && records.values.contains { $0.wanders(at: now) }
+    }
 
     func isActive(at now: MonotonicTime) -> Bool { lastActivity.duration(to: now) < .seconds(1) }
 
-    private func view(_ path: PathInterface, at now: MonotonicTime) -> PathView {
+    private func view(
+        _ path: PathInterface, measuredEach interval: Duration, at now: MonotonicTime
+    ) -> PathView {
         let record = records[path.name]!
         let data = dataFlow(path.name)
         let flow = data.map { flows[$0] }
@@ -47,7 +58,7 @@ extension ModeMachine {
             case .dead: .dead
             case .onTrial: .onTrial
             }
-        let isOld = record.latencyAt.map { $0.duration(to: now) >= Self.measureInterval } ?? true
+        let isOld = record.latencyAt.map { $0.duration(to: now) >= interval } ?? true
         return PathView(
             name: path.name, isFree: !path.isExpensive && !path.isConstrained, standing: standing,
             isJoined: flow?.isEstablished ?? false, latency: latency,

@@ -90,7 +90,7 @@ struct InteractiveRulesTests {
         #expect(decision.roles == [.standby, .carry])
     }
 
-    @Test("moves when another has been better by a quarter and 5 ms for 100 ms, not before")
+    @Test("moves when another is better by a quarter and 5 ms, and has been better for 100 ms, not before")
     mutating func patience() {
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         var decision = rules.decide([path("wifi", 60), path("cellular", 40)], at: at(1000))
@@ -115,6 +115,26 @@ struct InteractiveRulesTests {
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(1050))
         let decision = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(1110))
         #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(1210)))
+    }
+
+    @Test("does not wait again where the other was better already, and becomes worth a move")
+    mutating func trend() {
+        _ = rules.decide([path("wifi", 50), path("cellular", 60)], at: at(0))
+        let stays = ModeDecision(roles: [.carry, .standby])
+        #expect(rules.decide([path("wifi", 60), path("cellular", 60)], at: at(1000)) == stays)
+        #expect(rules.decide([path("wifi", 63), path("cellular", 57)], at: at(1050)) == stays)
+        let decision = rules.decide([path("wifi", 75), path("cellular", 50)], at: at(1150))
+        #expect(decision.reason == .latency(.milliseconds(50), insteadOf: .milliseconds(75)))
+        #expect(decision.roles == [.standby, .carry])
+    }
+
+    @Test("leaves a path that stalls for a slow one when the stall has lasted half as long as that takes")
+    mutating func stallBesideSlow() {
+        _ = rules.decide([path("wifi", 20), path("cellular", 250)], at: at(0))
+        var decision = rules.decide([path("wifi", .suspect, 26), path("cellular", 250)], at: at(10))
+        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(109)))
+        decision = rules.decide([path("wifi", .suspect, 125), path("cellular", 250)], at: at(109))
+        #expect(decision == ModeDecision(roles: [.standby, .carry], reason: .stalled))
     }
 
     @Test("leaves a path that stalls at once")

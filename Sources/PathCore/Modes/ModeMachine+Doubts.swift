@@ -1,0 +1,32 @@
+// When to doubt a path, and how closely to look at it.
+
+extension ModeMachine {
+    /// Between samples while round trips change.
+    static let closeLook = Duration.milliseconds(50)
+
+    /// When waiting data becomes suspicious, or, where it is already, is looked at again.
+    func doubtDue(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let due = doubtful(flow, at: now), let since = flow.watch.waitingSince else { return nil }
+        if due > now { return due }
+        // What has waited for long may wait a little longer.
+        let pause = max(flow.watch.answerTime / 4, since.duration(to: now) / 8)
+        return now.advanced(by: max(pause, .milliseconds(5)))
+    }
+
+    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
+    /// looked at again when it is to be replaced.
+    func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
+        var usual = flow.watch.answerTime
+        // The kernel's figure follows slowly, and not at all while another path carries.
+        if configuration.mode == .interactive, let latency = record.latency {
+            usual = max(usual, latency * 5 / 4)
+        }
+        let due = since.advanced(by: usual * record.patience(at: now))
+        guard let stuck = flow.stuckSince else { return due }
+        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+    }
+
+    /// For how long a path must answer while its subflow gets nothing through.
+    static let stuckTime = Duration.milliseconds(500)
+}
