@@ -30,7 +30,7 @@ enum Latency {
             for await update in monitor.updates {
                 let now = changes_now()
                 // A link-local address may come late, and is no answer to a change of ours.
-                if update.primary != nil != hadPath { arrive.yield(now) }
+                if (update.primary != nil) != hadPath { arrive.yield(now) }
                 hadPath = update.primary != nil
             }
         }
