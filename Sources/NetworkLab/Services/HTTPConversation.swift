@@ -70,7 +70,7 @@ struct HTTPConversation: Conversation {
         let connection = closes ? "Connection: close\r\n" : ""
         if path.isEmpty {
             send("/N: N bytes; /sha256/N: their SHA-256; ?seed=S for others\n", isHead, connection)
-        } else if path.count == 2, path[0] == "sha256", let count = Int(path[1]), count <= 1_000_000_000 {
+        } else if path.count == 2, path[0] == "sha256", let count = Int(path[1]), count <= 1 << 31 {
             send(SourceData.digest(count: count, seed: seed) + "\n", isHead, connection)
         } else if path.count == 1, let length = UInt64(path[0]), length <= 1 << 50 {
             let wanted = range.map { Self.range($0, length) } ?? .whole
