@@ -26,7 +26,11 @@ extension ModeMachine {
                 sample.local.map { Pair(local: $0, remote: sample.remote) }
             })
         for index in flows.indices.reversed() {
-            guard let local = flows[index].local else { continue }
+            guard let local = flows[index].local else {
+                // One that begins is listed. It ended before anybody saw it.
+                if flows[index].asked.duration(to: now) >= Self.retry { closed(index, SubflowEnd(), at: now) }
+                continue
+            }
             let own = samples.first { $0.local == local && $0.remote == flows[index].remote }
             let isGone = !listed.contains(Pair(local: local, remote: flows[index].remote))
             if isGone || own?.state == .closed { closed(index, SubflowEnd(), at: now) }
@@ -78,7 +82,11 @@ extension ModeMachine {
         }
         if flows[index].purpose == .question {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
-            if let data = dataFlow(name), flows[data].watch.progressAt ?? .zero < flows[index].asked {
+            // One that has just taken its place is given its time.
+            if let data = dataFlow(name),
+                max(flows[data].watch.progressAt ?? .zero, flows[data].established ?? .zero)
+                    < flows[index].asked
+            {
                 replace(data, by: index, at: now)
             }
             return

@@ -121,7 +121,7 @@ extension ModeMachine {
         }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
-        flows.removeAll { $0.lingersUntil != nil }
+        flows.removeAll { $0.lingersUntil != nil && $0.port != nil }
         create(
             on: path.name, path.index,
             SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
@@ -391,6 +391,7 @@ extension ModeMachine {
 extension Flow {
     /// Whether it is a question that was answered and is kept no longer.
     fileprivate func isDone(_ time: MonotonicTime) -> Bool {
-        purpose == .question && lingersUntil.map { $0 <= time } ?? false
+        // (Without its port it can't be ended; the next sample tells that.)
+        purpose == .question && port != nil && lingersUntil.map { $0 <= time } ?? false
     }
 }

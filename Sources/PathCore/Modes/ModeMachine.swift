@@ -178,6 +178,7 @@ package struct ModeMachine: Sendable {
                 schedule(sampleAt: now)
                 break
             }
+            flows[index].port = facts.local.port
             established(index, at: now)
         case .subflowClosed(_, let facts, let end):
             if let index = flow(facts.local, facts.remote) { closed(index, end, at: now) }
