@@ -127,7 +127,9 @@ extension Labs {
         }
 
         @Test func aLossyPathIsNoDeadPath() throws {
-            let outcome = try told("loss=5%,jitter=5ms", "cat /dev/zero")
+            // With 5 % in both directions one run in some forty loses a segment, its repetition and both of the timer's:
+            // then nothing comes for a second, and saying so is right.
+            let outcome = try told("loss=2%,jitter=5ms", "cat /dev/zero")
             #expect(!outcome.output.contains("does not carry"), "\(outcome)")
         }
     }
