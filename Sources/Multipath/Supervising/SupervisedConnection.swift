@@ -120,7 +120,8 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     /// What moved made it look again.
     func wake() {
-        if Newcomers.shared.remove(self) { return takeOn() }
+        // Who is steered is no newcomer any more: those many wake-ups take no lock that all share.
+        if steered == nil, Newcomers.shared.remove(self) { return takeOn() }
         steered?.machine.dataMoves(at: .now)
         settle()
     }
