@@ -223,6 +223,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
                 EventThread.shared.submit { [self] in
                     Supervisor.shared.assumeIsolated { $0.share(verdict, of: self) }
                 }
+            case .probeIdle: probeIdle()
             case .knock(let path, let interface, let remote):
                 knocks.start(to: remote, over: interface) { [weak self] in
                     self?.perform(self?.steered?.machine.knockAnswered(path, at: .now))
@@ -248,6 +249,19 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
             let failure: ActionFailure =
                 SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
             return steered?.machine.failed(action, failure, at: .now) ?? []
+        }
+    }
+
+    private func probeIdle() {
+        let probe = descriptor.withLock { descriptor -> KeepaliveProbe? in
+            guard let number = descriptor?.number else { return nil }
+            return KeepaliveProbe(number)
+        }
+        guard let probe else { return }
+        _ = EventThread.shared.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [self] in
+            descriptor.withLock { descriptor in
+                if let number = descriptor?.number { probe.restore(number) }
+            }
         }
     }
 

@@ -7,6 +7,8 @@ package enum ModeAction: Sendable, Hashable {
     /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `knockAnswered` if
     /// anything comes back. It is closed then, without a word.
     case knock(String, interface: InterfaceIndex, remote: IPEndpoint)
+    /// Have the kernel send a keepalive probe on each subflow that has been idle for a second or longer.
+    case probeIdle
     /// Say `rumour` to the other connections of the process.
     case share(PathVerdict)
 }

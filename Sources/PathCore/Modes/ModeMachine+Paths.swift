@@ -43,12 +43,18 @@ extension ModeMachine {
     }
 
     /// Gives up the flows whose interface, address, route or permission is gone.
-    mutating func giveUpLost(_ paths: [PathInterface], at now: MonotonicTime) {
-        guard let latestSnapshot else { return }
+    ///
+    /// - Parameter mayAsk: whether the peer may be asked first what it has.
+    /// - Returns: whether it is done; false while the peer's answer is waited for.
+    @discardableResult
+    mutating func giveUpLost(_ paths: [PathInterface], mayAsk: Bool, at now: MonotonicTime) -> Bool {
+        guard let latestSnapshot else { return true }
         var lost: [String: MoveReason] = [:]
         for flow in flows where lost[flow.path] == nil {
             lost[flow.path] = loss(of: flow, paths, latestSnapshot)
         }
+        if mayAsk, !lost.isEmpty, awaitsWord(of: lost, at: now) { return false }
+        parting = nil
         for (name, reason) in lost.sorted(by: { $0.key < $1.key }) {
             if case .trouble(let trouble) = reason {
                 records[name, default: PathMemory()].noteFailure(at: now)
@@ -61,6 +67,7 @@ extension ModeMachine {
             }
             leave(name, because: reason, isCertain: true, at: now)
         }
+        return true
     }
 
     private func loss(

@@ -66,6 +66,7 @@ package struct ModeMachine: Sendable {
     /// When a stream was last heard that came over a path that was left, and is to go on over the next.
     var streamedAt: MonotonicTime?
     var rumours: [PathVerdict] = []
+    var parting: Parting?
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var flowCount = 0
@@ -149,7 +150,7 @@ package struct ModeMachine: Sendable {
         // Whatever translated or watched the subflows may have forgotten them meanwhile.
         if hasSlept {
             // Nothing is asked over what is gone or not allowed any more.
-            giveUpLost(usable, at: now)
+            giveUpLost(usable, mayAsk: false, at: now)
             for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
         }
         return settle(at: now)
@@ -289,8 +290,9 @@ package struct ModeMachine: Sendable {
     mutating func settle(at now: MonotonicTime) -> [ModeAction] {
         guard !isOver, latestSnapshot != nil else { return take() }
         wakeUps = ModeAgenda.WakeUps()
-        if hasNewPaths { giveUpLost(usable, at: now) }
-        hasNewPaths = false
+        if hasNewPaths { hasNewPaths = !giveUpLost(usable, mayAsk: true, at: now) }
+        // What is lost is left first; the rest can wait for so long.
+        if parting != nil { return take() }
         judge(usable, at: now)
         steer(usable, at: now)
         return take()

@@ -70,6 +70,7 @@ extension Simulation.Step: CustomStringConvertible {
             switch action {
             case .tell(let event): "\(event)"
             case .knock(let path, _, _): "knock \(path)"
+            case .probeIdle: "probe what is idle"
             case .share(let verdict): "share \(verdict.path)"
             case .perform(.create(let local, let isBackup, _)):
                 "create \(name(local.address))\(isBackup ? " as backup" : "")"

@@ -123,7 +123,7 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .knock, .share: break
+        case .knock, .share, .probeIdle: break
         case .tell(let event):
             take(event, world)
             events.append(event)
