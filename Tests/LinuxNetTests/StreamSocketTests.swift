@@ -1,4 +1,6 @@
+import Glibc
 import PathCore
+import TestSupport
 import Testing
 
 @testable import LinuxNet
@@ -75,5 +77,26 @@ struct StreamSocketTests {
         }
         #expect(failure == SystemError("connect", errno: 111))
         #expect("\(SystemError("connect", errno: 111, detail: "no"))" == "connect: Connection refused (no)")
+    }
+
+    @Test("of MPTCP that are idle hear from the peer when they probe, and keep their own settings")
+    func probe() async throws {
+        let listener = try StreamSocket(.ipv4, .mptcp)
+        try listener.listen(on: loopback)
+        let local = listener.localEndpoint
+        let endpoint = try #require(local)
+        let socket = try StreamSocket(.ipv4, .mptcp)
+        let number = socket.descriptor.number
+        let isConnected = try socket.connect(to: endpoint)
+        if !isConnected { _ = await EventThread.shared.ready(number, for: .writable) }
+        try SocketOption.set(number, CInt(IPPROTO_TCP), TCP_KEEPIDLE, 77, "TCP_KEEPIDLE")
+        func silence() -> Duration? { TransportSample.read(number)?.subflows.first?.sinceAcknowledgement }
+        // The kernel probes what has been idle for a second.
+        try await Program.wait("a second without a word") { (silence() ?? .zero) >= .milliseconds(1010) }
+        let probe = try #require(KeepaliveProbe(number))
+        try await Program.wait("the answer") { (silence() ?? .seconds(9)) < .milliseconds(900) }
+        probe.restore(number)
+        #expect(SocketOption.get(number, SOL_SOCKET, SO_KEEPALIVE) == 0)
+        #expect(SocketOption.get(number, CInt(IPPROTO_TCP), TCP_KEEPIDLE) == 77)
     }
 }

@@ -89,6 +89,8 @@ enum SimulatedPacket {
     case removeAddress(UInt8, isCounted: Bool)
     /// MP_PRIO.
     case priority(isBackup: Bool)
+    /// For a keepalive: whoever hears it says again what it has.
+    case probe
     case end
     case reset(ResetReason?)
 }

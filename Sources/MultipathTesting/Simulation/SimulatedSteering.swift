@@ -88,6 +88,7 @@ final class SimulatedSteering {
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
             if case .knock(_, let interface, _) = action { world.startKnock(at: interface) }
+            if case .probeIdle = action { world.probeIdle(end) }
             guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
                 continue
             }

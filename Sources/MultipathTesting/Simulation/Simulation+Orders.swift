@@ -37,6 +37,17 @@ extension Simulation {
         return nil
     }
 
+    /// Keepalive probes on what has been idle for a second.
+    func probeIdle(_ end: SimulatedEnd) {
+        for number in subflows.indices {
+            let half = subflows[number][end]
+            guard half.state == .established, half.inFlight.isEmpty,
+                now - max(half.dataReceivedAt, half.acknowledgementAt) >= 1_000_000_000
+            else { continue }
+            send(.probe, number, from: end)
+        }
+    }
+
     private func find(_ local: IPEndpoint, _ remote: IPEndpoint, _ end: SimulatedEnd) -> Int? {
         subflows.indices.first {
             endpoints(of: $0, end) == (local, remote) && subflows[$0][end].state != .absent
@@ -115,10 +126,10 @@ extension Simulation {
         samples += 1
         var connection = ConnectionSample(token: Self.token)
         let endpoint = endpoints[end.rawValue]
-        connection.acknowledged = UInt64(endpoint.acknowledged) * Self.chunkSize
-        connection.writeSequence = UInt64(endpoint.written) * Self.chunkSize
+        connection.acknowledged = UInt64(endpoint.acknowledged) * options.chunkSize
+        connection.writeSequence = UInt64(endpoint.written) * options.chunkSize
         connection.firstUnacknowledged = connection.acknowledged
-        connection.bytesReceived = endpoint.chunksReceived * Self.chunkSize
+        connection.bytesReceived = endpoint.chunksReceived * options.chunkSize
         var list: [SubflowSample] = []
         for number in subflows.indices {
             let state = subflows[number][end].state
@@ -135,8 +146,8 @@ extension Simulation {
         let (local, remote) = endpoints(of: number, end)
         var sample = SubflowSample(
             id: UInt32(number), local: local, remote: remote, bytesSent: half.bytesSent,
-            bytesRetransmitted: UInt64(half.retransmissions) * Self.chunkSize,
-            bytesReceived: UInt64(half.expected) * Self.chunkSize,
+            bytesRetransmitted: UInt64(half.retransmissions) * options.chunkSize,
+            bytesReceived: UInt64(half.expected) * options.chunkSize,
             smoothedRTT: .nanoseconds(half.smoothed / 1000 * 1000),
             rttVariation: .nanoseconds(half.variation / 1000 * 1000),
             minimumRTT: half.minimum < .max ? .nanoseconds(half.minimum / 1000 * 1000) : nil)
@@ -152,6 +163,10 @@ extension Simulation {
         sample.delivered = half.delivered
         sample.retransmissions = half.retransmissions
         sample.timeouts = UInt8(clamping: half.timeouts)
+        if half.smoothed > 0 {
+            let inFlight = options.chunkSize * UInt64(half.inFlight.count)
+            sample.deliveryRate = inFlight * 1_000_000_000 / UInt64(half.smoothed)
+        }
         sample.sinceDataSent = age(half.dataSentAt)
         sample.sinceDataReceived = age(half.dataReceivedAt)
         sample.sinceAcknowledgement = age(half.acknowledgementAt)

@@ -41,6 +41,9 @@ extension Simulation {
             guard subflows[number][end].state == .established else { return }
             subflows[number][end].peerWantsBackup = isBackup
             pump(end)
+        case .probe:
+            guard subflows[number][end].state == .established else { return }
+            acknowledge(-1, now, number, end)
         case .end: close(number, end, error: nil, reset: nil, tells: nil)
         case .reset(let reason):
             let wasNew = subflows[number][end].state == .synSent

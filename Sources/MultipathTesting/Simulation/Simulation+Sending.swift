@@ -60,7 +60,7 @@ extension Simulation {
         let sequence = subflows[number][end].nextSequence
         subflows[number][end].nextSequence += 1
         subflows[number][end].inFlight.append(.init(sequence: sequence, data: data, sentAt: now))
-        subflows[number][end].bytesSent += Self.chunkSize
+        subflows[number][end].bytesSent += options.chunkSize
         subflows[number][end].dataSentAt = now
         if subflows[number][end].inFlight.count == 1 { startTimer(number, end) }
         startDataTimer(end)
@@ -165,7 +165,7 @@ extension Simulation {
         acknowledge(sequence, subflows[number][end].owed?.sentAt ?? sentAt, number, end)
     }
 
-    private func acknowledge(_ sequence: Int, _ sentAt: Int64, _ number: Int, _ end: SimulatedEnd) {
+    func acknowledge(_ sequence: Int, _ sentAt: Int64, _ number: Int, _ end: SimulatedEnd) {
         subflows[number][end].owed = nil
         send(
             .acknowledgement(
@@ -204,7 +204,7 @@ extension Simulation {
         while let first = subflows[number][end].inFlight.first, first.sequence < next {
             subflows[number][end].inFlight.removeFirst()
             if !first.isReceived { subflows[number][end].delivered += 1 }
-            subflows[number][end].acknowledged += Self.chunkSize
+            subflows[number][end].acknowledged += options.chunkSize
             isNew = true
         }
         guard isNew else { return }

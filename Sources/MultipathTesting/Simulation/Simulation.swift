@@ -17,6 +17,8 @@ package final class Simulation {
     package struct Options: Sendable {
         package var seed: UInt64 = 1
         package var delaysAcknowledgements = false
+        /// Bytes in what is sent at a time.
+        package var chunkSize: UInt64 = 1000
         /// How late the steering's timers are at most.
         package var timerLag = Duration.zero
         /// One in so many events of the kernel is lost, and said to be; 0 for none.
@@ -48,7 +50,6 @@ package final class Simulation {
     package internal(set) var told = PathSnapshot()
 
     static let serverEndpoint = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
-    static let chunkSize: UInt64 = 1000
     static let maximumInFlight = 32
     static let maximumOutstanding = 64
     static let token = ConnectionToken(7)

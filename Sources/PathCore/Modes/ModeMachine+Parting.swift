@@ -1,72 +1,98 @@
-// What is asked before a lost path is left in the middle of an upload.
+// What happens before a lost path is left in the middle of a transfer. At the most it takes moments.
 //
-// A subflow's end makes the kernel send again what is unacknowledged, 64 KB at a stretch (MPTCP_SEND_BURST_SIZE,
-// net/mptcp/protocol.c), from the last word it had of the peer on. The acknowledgements that were under way when
-// the path was lost never come, so the peer has the most of that already; and a path that stood by sends it in the
-// steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips later. To learn
-// first what the peer has takes one: a keepalive probe on the subflow that stands by (RFC 9293 section 3.8.4) is
-// answered by an acknowledgement of all data that came in.
+// Upload: a subflow's end makes the kernel send again what is unacknowledged, 64 KB at a stretch
+// (MPTCP_SEND_BURST_SIZE, net/mptcp/protocol.c), from the last word it had of the peer on. The acknowledgements that
+// were under way when the path was lost never come, so the peer has the most of that already; and a path that stood
+// by sends it in the steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips
+// later. To learn first what the peer has takes one: a keepalive probe on the subflow that stands by (RFC 9293
+// section 3.8.4) is answered by an acknowledgement of all data that came in.
+//
+// Download: without a route nothing can be sent over the path, but what is on its way to us still arrives, for a round
+// trip: without acknowledgements the peer sends no more. A subflow that is ended in the middle of that loses a segment,
+// and the peer, which can't be told what came after it, sends all of it again. So the subflow first brings the rest.
 
 extension ModeMachine {
-    /// A path is lost, and the peer was asked what it has.
+    /// A path is lost, and not left yet.
     struct Parting: Sendable {
-        /// The subflow over which it was asked, by its number.
-        var over: Int
-        var asked: MonotonicTime
-        /// When the answer isn't waited for any more.
+        enum Wait: Sendable {
+            /// For the peer's word on what it has, over the subflow of this number.
+            case word(over: Int)
+            /// For the rest of what is on its way, on the subflow of this number.
+            case rest(on: Int)
+        }
+
+        var wait: Wait
+        var began: MonotonicTime
+        /// When it is left in any case.
         var due: MonotonicTime
     }
 
-    /// Whether paths that are lost are not to be left yet, because the peer is being asked what it has.
-    mutating func awaitsWord(of lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
-        if let parting {
-            guard now < parting.due, !hasAnswered(parting, lost, at: now) else {
-                self.parting = nil
-                return false
-            }
-            schedule(sampleAt: now.advanced(by: pace))
-            wakeUps.append(parting.due)
-            return true
+    /// Whether paths that are lost are not to be left yet.
+    mutating func isParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+        guard let parting = parting ?? beginParting(lost, at: now), now < parting.due,
+            !isOver(parting, lost, at: now)
+        else {
+            parting = nil
+            return false
         }
-        guard let over = askable(lost), let sample = over.watch.latest else { return false }
-        let due = now.advanced(by: sample.smoothedRTT * 5 / 4 + .milliseconds(10))
-        parting = Parting(over: over.number, asked: now, due: due)
-        actions.append(.probeIdle)
-        // From when on it may be there.
-        schedule(sampleAt: now.advanced(by: sample.minimumRTT ?? sample.smoothedRTT))
-        wakeUps.append(due)
+        schedule(sampleAt: now.advanced(by: max(pace, .milliseconds(2))))
+        wakeUps.append(parting.due)
+        self.parting = parting
         return true
     }
 
-    /// Whether something has come over the subflow since, or nothing can.
-    private func hasAnswered(_ parting: Parting, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
-        guard let over = flows.first(where: { $0.number == parting.over }), lost[over.path] == nil,
-            let sample = over.watch.latest
-        else { return true }
-        return sample.sinceAcknowledgement < parting.asked.duration(to: now)
+    private func isOver(_ parting: Parting, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+        switch parting.wait {
+        case .word(let number):
+            guard let over = flows.first(where: { $0.number == number }), lost[over.path] == nil,
+                let sample = over.watch.latest
+            else { return true }
+            return sample.sinceAcknowledgement < parting.began.duration(to: now)
+        case .rest(let number):
+            guard let left = flows.first(where: { $0.number == number }),
+                case .trouble(.routeGone) = lost[left.path],
+                let heard = left.watch.heardAt
+            else { return true }
+            return heard.duration(to: now) >= Self.dry && parting.began.duration(to: now) >= Self.dry
+        }
     }
 
-    /// The subflow that can ask, where that is worth a round trip: so much was acknowledged on the way that the
-    /// first three steps of a new window would carry nothing else.
-    private func askable(_ lost: [String: MoveReason]) -> Flow? {
-        let left = flows.first { flow in
-            guard case .trouble = lost[flow.path], flow.purpose == .data, !flow.isBackup,
-                let sample = flow.watch.latest, let rtt = sample.minimumRTT
-            else { return false }
-            return Double(sample.deliveryRate) * rtt.inSeconds / 2 >= Self.threeSteps
+    private mutating func beginParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Parting? {
+        guard
+            let left = flows.firstIndex(where: { lost[$0.path] != nil && $0.purpose == .data && !$0.isBackup }
+            ),
+            case .trouble(let trouble) = lost[flows[left].path],
+            let other = flows.firstIndex(where: { flow in
+                lost[flow.path] == nil && flow.purpose == .data && flow.isEstablished && flow.isBackup
+                    && !flow.keepsPriority && records[flow.path]?.standing == .good
+            })
+        else { return nil }
+        if flows[left].watch.isBulk {
+            guard trouble == .routeGone, let sample = flows[left].watch.latest else { return nil }
+            let due = (sample.minimumRTT ?? sample.smoothedRTT) * 5 / 4 + Self.dry + .milliseconds(10)
+            return Parting(wait: .rest(on: flows[left].number), began: now, due: now.advanced(by: due))
         }
-        // What comes in isn't kept waiting for what goes out.
-        guard let left, outstanding >= UInt64(Self.threeSteps), !left.watch.isBulk else { return nil }
-        return flows.first { flow in
-            guard lost[flow.path] == nil, flow.purpose == .data, flow.isEstablished, flow.isBackup,
-                records[flow.path]?.standing == .good, let sample = flow.watch.latest
-            else { return false }
-            return min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= Self.leastIdle
-        }
+        guard let sample = flows[other].watch.latest, isWorthAsking(flows[left]),
+            min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= Self.leastIdle
+        else { return nil }
+        actions.append(.probeIdle)
+        return Parting(
+            wait: .word(over: flows[other].number), began: now,
+            due: now.advanced(by: sample.smoothedRTT * 5 / 4 + .milliseconds(10)))
+    }
+
+    /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
+    private func isWorthAsking(_ left: Flow) -> Bool {
+        guard outstanding >= UInt64(Self.firstSteps), let sample = left.watch.latest,
+            let rtt = sample.minimumRTT
+        else { return false }
+        return Double(sample.deliveryRate) * rtt.inSeconds / 2 >= Self.firstSteps
     }
 
     /// Bytes in 10 and 20 full segments.
-    private static let threeSteps = 30 * 1448.0
+    private static let firstSteps = 30 * 1448.0
     /// The kernel probes no subflow that was heard sooner than a second ago (TCP_KEEPIDLE).
     private static let leastIdle = Duration.seconds(1)
+    /// When nothing has come for so long, it was the last of a transfer.
+    private static let dry = Duration.milliseconds(8)
 }

@@ -44,16 +44,16 @@ extension ModeMachine {
 
     /// Gives up the flows whose interface, address, route or permission is gone.
     ///
-    /// - Parameter mayAsk: whether the peer may be asked first what it has.
-    /// - Returns: whether it is done; false while the peer's answer is waited for.
+    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Parting`).
+    /// - Returns: whether it is done.
     @discardableResult
-    mutating func giveUpLost(_ paths: [PathInterface], mayAsk: Bool, at now: MonotonicTime) -> Bool {
+    mutating func giveUpLost(_ paths: [PathInterface], mayWait: Bool, at now: MonotonicTime) -> Bool {
         guard let latestSnapshot else { return true }
         var lost: [String: MoveReason] = [:]
         for flow in flows where lost[flow.path] == nil {
             lost[flow.path] = loss(of: flow, paths, latestSnapshot)
         }
-        if mayAsk, !lost.isEmpty, awaitsWord(of: lost, at: now) { return false }
+        if mayWait, !lost.isEmpty, isParting(lost, at: now) { return false }
         parting = nil
         for (name, reason) in lost.sorted(by: { $0.key < $1.key }) {
             if case .trouble(let trouble) = reason {

@@ -150,7 +150,7 @@ package struct ModeMachine: Sendable {
         // Whatever translated or watched the subflows may have forgotten them meanwhile.
         if hasSlept {
             // Nothing is asked over what is gone or not allowed any more.
-            giveUpLost(usable, mayAsk: false, at: now)
+            giveUpLost(usable, mayWait: false, at: now)
             for flow in flows where flow.purpose == .data { ask(flow.path, .trouble(.noAnswer), at: now) }
         }
         return settle(at: now)
@@ -290,7 +290,7 @@ package struct ModeMachine: Sendable {
     mutating func settle(at now: MonotonicTime) -> [ModeAction] {
         guard !isOver, latestSnapshot != nil else { return take() }
         wakeUps = ModeAgenda.WakeUps()
-        if hasNewPaths { hasNewPaths = !giveUpLost(usable, mayAsk: true, at: now) }
+        if hasNewPaths { hasNewPaths = !giveUpLost(usable, mayWait: true, at: now) }
         // What is lost is left first; the rest can wait for so long.
         if parting != nil { return take() }
         judge(usable, at: now)

@@ -11,11 +11,13 @@ struct Story {
     var patience = Duration.seconds(60)
     var seed: UInt64 = 1
     var delaysAcknowledgements = false
+    var chunkSize: UInt64 = 1000
 
     func begin() -> Simulation {
         var options = Simulation.Options()
         options.seed = seed
         options.delaysAcknowledgements = delaysAcknowledgements
+        options.chunkSize = chunkSize
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
         world.steer(.client, ModeConfiguration(mode: mode, policy: policy, disconnectedTimeout: patience))
         return world
