@@ -13,8 +13,8 @@ extension ModeMachine {
         return now.advanced(by: max(pause, .milliseconds(5)))
     }
 
-    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
-    /// looked at again when it is to be replaced.
+    /// When waiting data becomes suspicious. False alarms make that later. What is stuck on a path that answers is asked
+    /// about again after as long as it has been stuck, and when it is to be replaced.
     func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
         guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
         var usual = flow.watch.answerTime
@@ -24,7 +24,17 @@ extension ModeMachine {
         }
         let due = since.advanced(by: usual * record.patience(at: now))
         guard let stuck = flow.stuckSince else { return due }
-        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+        let later = max(due, since.advanced(by: stuck.duration(to: since)))
+        return min(later, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+    }
+
+    /// When to look for data that is on no subflow yet, though there is one: it has only just been made, or the peer does
+    /// not read.
+    func unsentDue(at now: MonotonicTime) -> MonotonicTime? {
+        let open = flows.filter { $0.isEstablished && $0.purpose == .data }
+        guard outstanding > 0, let newest = open.compactMap(\.established).max() else { return nil }
+        let pause = max(lastActivity, newest).duration(to: now) / 4
+        return now.advanced(by: min(max(open.map(\.watch.answerTime).min() ?? pause, pause), .seconds(1)))
     }
 
     /// For how long a path must answer while its subflow gets nothing through.

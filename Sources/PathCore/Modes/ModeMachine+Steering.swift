@@ -129,11 +129,13 @@ extension ModeMachine {
         wakeUps.append(now.advanced(by: Self.retry))
     }
 
-    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner.
+    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner. But where
+    /// several in a row took too long the path is rather that slow.
     private mutating func giveUpSlowJoin(_ data: Int, at now: MonotonicTime) {
         let flow = flows[data]
         let expected = (records[flow.path]!.latency ?? .milliseconds(250)) * 3
-        let due = flow.asked.advanced(by: max(Self.retry, expected))
+        let due = flow.asked.advanced(
+            by: max(Self.retry, expected) * (1 << min(records[flow.path]!.slowJoins, 4)))
         guard now >= due else { return wakeUps.append(due) }
         if !records[flow.path]!.isDead {
             die(flow.path, .noAnswer, at: now)
@@ -148,6 +150,7 @@ extension ModeMachine {
         guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
         destroy(flow)
         flows.remove(at: data)
+        records[flow.path]!.slowJoins += 1
         records[flow.path]!.nextAttempt = now
         wakeUps.append(now)
     }
@@ -320,6 +323,8 @@ extension ModeMachine {
                 records[name]!.withdrawal = nil
                 continue
             }
+            // A handshake from that address is under way: the peer would end what it has of it.
+            if flows.contains(where: { $0.address.id == address.id }) { continue }
             guard let from = canSignal(about: address) else { continue }
             let due = max(from, after)
             guard now >= due else {
