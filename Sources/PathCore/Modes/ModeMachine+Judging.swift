@@ -77,7 +77,7 @@ extension ModeMachine {
             }
             flows[index].silenceAsks = 0
             // An answer to what was sent before the first may be among them.
-            if flows[index].watch.run >= 3 { flows[index].isStream = true }
+            if flows[index].watch.run >= 3 || sharesStream(index, at: now) { flows[index].isStream = true }
             if flows[index].isStream { flows[index].streamedAt = now }
         }
         if flows[index].purpose == .question {
@@ -109,6 +109,15 @@ extension ModeMachine {
         case .good, .dead, .onTrial: break
         }
         if case .trouble = records[name]!.question?.cause { records[name]!.question = nil }
+    }
+
+    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
+    private func sharesStream(_ index: Int, at now: MonotonicTime) -> Bool {
+        configuration.mode == .aggregate
+            && flows.contains { other in
+                other.path != flows[index].path && other.isStream && other.purpose == .data && !other.isBackup
+                    && other.streamedAt.map { Self.isFresh($0, at: now) } ?? false
+            }
     }
 
     /// When to look again, after a sample.
@@ -363,7 +372,8 @@ extension ModeMachine {
         records[name]!.loss.forgetCounters()
         awaitStream(at: now)
         // What waited for a subflow takes this one, and nobody who fills a buffer that is full tells of it.
-        if outstanding > 0 { schedule(sampleAt: now) }
+        // And what comes in over it is counted from its beginning.
+        if outstanding > 0 || configuration.mode == .aggregate { schedule(sampleAt: now) }
         tell(.joined(name))
         switch records[name]!.standing {
         case .dead:
