@@ -73,7 +73,10 @@ extension ModeMachine {
         guard role != .none else { return }
         let name = path.name
         guard let data = dataFlow(name) else {
-            join(path, isBackup: role == .standby || records[name]!.isDead, at: now)
+            // One that failed has to prove itself, but not where there is nothing else: to make it carry only then takes
+            // a message that may get lost (MP_PRIO).
+            let isOnProbation = records[name]!.isDead && hasOther(than: name)
+            join(path, isBackup: role == .standby || isOnProbation, at: now)
             return
         }
         let flow = flows[data]
