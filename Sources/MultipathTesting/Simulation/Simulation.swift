@@ -186,7 +186,8 @@ package final class Simulation {
             let path = paths[subflow.path]
             let isShared = subflow.client.state == .established && subflow.server.state == .established
             let isKnown =
-                path.memory == subflow.memory && path.index == subflow.index && path.address == subflow.address
+                path.memory == subflow.memory && path.index == subflow.index
+                && path.address == subflow.address
             return isShared && isKnown ? subflow.path : nil
         }
     }

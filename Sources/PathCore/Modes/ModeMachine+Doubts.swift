@@ -37,6 +37,25 @@ extension ModeMachine {
         return now.advanced(by: min(max(open.map(\.watch.answerTime).min() ?? pause, pause), .seconds(1)))
     }
 
+    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
+    func sharesStream(_ index: Int, at now: MonotonicTime) -> Bool {
+        configuration.mode == .aggregate
+            && flows.contains { other in
+                other.path != flows[index].path && other.isStream && other.purpose == .data && !other.isBackup
+                    && other.streamedAt.map { Self.isFresh($0, at: now) } ?? false
+            }
+    }
+
+    /// Whether a subflow has got nothing through for long over a path that answers, as it does now.
+    mutating func isStuck(_ data: Int, at now: MonotonicTime) -> Bool {
+        guard flows[data].watch.waitingSince != nil else { return false }
+        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime { return true }
+        flows[data].stuckSince = flows[data].stuckSince ?? now
+        flows[data].watch.excuse(at: now)
+        schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
+        return false
+    }
+
     /// For how long a path must answer while its subflow gets nothing through.
     static let stuckTime = Duration.milliseconds(500)
 }

@@ -111,15 +111,6 @@ extension ModeMachine {
         if case .trouble = records[name]!.question?.cause { records[name]!.question = nil }
     }
 
-    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
-    private func sharesStream(_ index: Int, at now: MonotonicTime) -> Bool {
-        configuration.mode == .aggregate
-            && flows.contains { other in
-                other.path != flows[index].path && other.isStream && other.purpose == .data && !other.isBackup
-                    && other.streamedAt.map { Self.isFresh($0, at: now) } ?? false
-            }
-    }
-
     /// When to look again, after a sample.
     private mutating func planSample(at now: MonotonicTime) {
         var (due, silence): ([MonotonicTime], [MonotonicTime]) = ([], [])
@@ -412,16 +403,6 @@ extension ModeMachine {
         if isStuck(data, at: now) { replace(data, by: index, at: now) }
     }
 
-    /// Whether a subflow has got nothing through for long over a path that answers, as it does now.
-    private mutating func isStuck(_ data: Int, at now: MonotonicTime) -> Bool {
-        guard flows[data].watch.waitingSince != nil else { return false }
-        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime { return true }
-        flows[data].stuckSince = flows[data].stuckSince ?? now
-        flows[data].watch.excuse(at: now)
-        schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
-        return false
-    }
-
     /// Nothing of ours waits; whether something of the peer's does nobody here knows. It is shown another way, which
     /// it takes if its own subflow does not get through.
     private mutating func invite(_ fresh: Int, insteadOf data: Int, at now: MonotonicTime) {
@@ -462,7 +443,9 @@ extension ModeMachine {
                 records[name]!.loss.asked(true)
                 records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
                 // No other subflow can take its place.
-                if let data = dataFlow(name), isStuck(data, at: now) { die(name, .noAcknowledgement, at: now) }
+                if let data = dataFlow(name), isStuck(data, at: now) {
+                    die(name, .noAcknowledgement, at: now)
+                }
             }
             return
         }
