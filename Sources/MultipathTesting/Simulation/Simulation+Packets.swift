@@ -26,7 +26,10 @@ extension Simulation {
         case .joinEnd: confirmJoin(number)
         case .joinConfirmation:
             if subflows[number].client.state == .established { subflows[number].client.isConfirmed = true }
-        case .data(let sequence, let data, let sentAt): take(sequence, data, sentAt, number, at: end)
+        case .data(let sequence, let data, let sentAt):
+            take(sequence, data, sentAt, number, at: end)
+            // It tells of the window too, and the kernel looks what there is to send (__mptcp_check_push).
+            pump(end)
         case .acknowledgement(let next, let one, let dataNext, let echo):
             guard subflows[number][end].state == .established else { return }
             takeAcknowledgement(next: next, one: one, echo: echo, number, at: end)

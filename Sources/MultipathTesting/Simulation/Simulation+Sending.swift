@@ -222,12 +222,13 @@ extension Simulation {
             return !segment.isReceived && segment.sentAt < before
         }
         for place in lost.prefix(2) { retransmit(place, number, end) }
-        // Fast retransmission: three later ones are there.
-        if !subflows[number][end].inFlight[0].isReceived,
-            now - subflows[number][end].inFlight[0].sentAt > subflows[number][end].smoothed,
-            subflows[number][end].inFlight.lazy.filter(\.isReceived).count >= 3
-        {
-            retransmit(0, number, end)
+        // Lost is what was sent before something that has arrived (RFC 8985, and no path here changes the order): all
+        // of it goes again at once.
+        for place in subflows[number][end].inFlight.indices {
+            let segment = subflows[number][end].inFlight[place]
+            if !segment.isReceived, segment.sentAt < echo, segment.sentAt >= before {
+                retransmit(place, number, end)
+            }
         }
     }
 

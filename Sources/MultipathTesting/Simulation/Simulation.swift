@@ -181,6 +181,18 @@ package final class Simulation {
         subflows.contains { $0.client.state == .established && $0.memory != paths[$0.path].memory }
     }
 
+    /// The places of the paths on which there is a subflow that both ends have, and nobody on the way has forgotten.
+    package var sharedPaths: [Int] {
+        subflows.compactMap { subflow in
+            let path = paths[subflow.path]
+            let isShared = subflow.client.state == .established && subflow.server.state == .established
+            let isKnown =
+                path.memory == subflow.memory && path.index == subflow.index
+                && path.address == subflow.address
+            return isShared && isKnown ? subflow.path : nil
+        }
+    }
+
     /// Whether the server has an open subflow that has ended at the client.
     package var hasOrphans: Bool {
         subflows.contains { $0.client.state == .closed && $0.server.state == .established }

@@ -110,6 +110,8 @@ struct PathMemory: Sendable {
     /// Until when no subflow is to be made and nobody knocks, because the kernel refused or the path is dead.
     var nextAttempt = MonotonicTime.zero
     var attempts = 0
+    /// Joins in a row that took too long, each of which was given twice the time of the one before.
+    var slowJoins = 0
     /// A dead path was knocked at, and something answered.
     var isAwake = false
     /// An address the peer is to be told to forget, as soon as there is a way to tell it.

@@ -13,8 +13,8 @@ extension ModeMachine {
         return now.advanced(by: max(pause, .milliseconds(5)))
     }
 
-    /// When waiting data becomes suspicious. False alarms make that later, but what is stuck on a path that answers is
-    /// looked at again when it is to be replaced.
+    /// When waiting data becomes suspicious. False alarms make that later. What is stuck on a path that answers is asked
+    /// about again after as long as it has been stuck, and when it is to be replaced.
     func doubtful(_ flow: Flow, at now: MonotonicTime) -> MonotonicTime? {
         guard let since = flow.watch.waitingSince, let record = records[flow.path] else { return nil }
         var usual = flow.watch.answerTime
@@ -24,7 +24,36 @@ extension ModeMachine {
         }
         let due = since.advanced(by: usual * record.patience(at: now))
         guard let stuck = flow.stuckSince else { return due }
-        return min(due, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+        let later = max(due, since.advanced(by: stuck.duration(to: since)))
+        return min(later, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+    }
+
+    /// When to look for data that is on no subflow yet, though there is one: it has only just been made, or the peer does
+    /// not read.
+    func unsentDue(at now: MonotonicTime) -> MonotonicTime? {
+        let open = flows.filter { $0.isEstablished && $0.purpose == .data }
+        guard outstanding > 0, let newest = open.compactMap(\.established).max() else { return nil }
+        let pause = max(lastActivity, newest).duration(to: now) / 4
+        return now.advanced(by: min(max(open.map(\.watch.answerTime).min() ?? pause, pause), .seconds(1)))
+    }
+
+    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
+    func sharesStream(_ index: Int, at now: MonotonicTime) -> Bool {
+        configuration.mode == .aggregate
+            && flows.contains { other in
+                other.path != flows[index].path && other.isStream && other.purpose == .data && !other.isBackup
+                    && other.streamedAt.map { Self.isFresh($0, at: now) } ?? false
+            }
+    }
+
+    /// Whether a subflow has got nothing through for long over a path that answers, as it does now.
+    mutating func isStuck(_ data: Int, at now: MonotonicTime) -> Bool {
+        guard flows[data].watch.waitingSince != nil else { return false }
+        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime { return true }
+        flows[data].stuckSince = flows[data].stuckSince ?? now
+        flows[data].watch.excuse(at: now)
+        schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
+        return false
     }
 
     /// For how long a path must answer while its subflow gets nothing through.

@@ -77,7 +77,7 @@ extension ModeMachine {
             }
             flows[index].silenceAsks = 0
             // An answer to what was sent before the first may be among them.
-            if flows[index].watch.run >= 3 { flows[index].isStream = true }
+            if flows[index].watch.run >= 3 || sharesStream(index, at: now) { flows[index].isStream = true }
             if flows[index].isStream { flows[index].streamedAt = now }
         }
         if flows[index].purpose == .question {
@@ -134,6 +134,7 @@ extension ModeMachine {
             due.append(now)
         }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
+        if due.isEmpty, let time = unsentDue(at: now) { due.append(time) }
         // Where round trips change, what carries is measured as often as what doesn't.
         if !due.isEmpty, wanders(at: now) { due.append(now.advanced(by: Self.closeLook)) }
         if let first = (due + silence).min() {
@@ -142,7 +143,7 @@ extension ModeMachine {
         }
         // The latest round trips and losses are known for a while; interactive wants each.
         let isCalm =
-            configuration.mode != .interactive && configuration.hasHints
+            configuration.mode != .interactive && configuration.hasHints && isReady
             && flows.allSatisfy { flow in
                 flow.isEstablished && flow.purpose == .data && !flow.isStream
                     && flow.watch.waitingSince == nil
@@ -356,11 +357,14 @@ extension ModeMachine {
         if flows[index].port == nil { schedule(sampleAt: now) }
         let (name, flow) = (flows[index].path, flows[index])
         records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
-        records[name]!.attempts = 0
+        (records[name]!.attempts, records[name]!.slowJoins) = (0, 0)
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
         records[name]!.loss.forgetCounters()
         awaitStream(at: now)
+        // What waited for a subflow takes this one, and nobody who fills a buffer that is full tells of it.
+        // And what comes in over it is counted from its beginning.
+        if outstanding > 0 || configuration.mode == .aggregate { schedule(sampleAt: now) }
         tell(.joined(name))
         switch records[name]!.standing {
         case .dead:
@@ -396,12 +400,7 @@ extension ModeMachine {
             if isSerious { invite(index, insteadOf: data, at: now) }
             return
         }
-        if let since = flows[data].stuckSince, since.duration(to: now) >= Self.stuckTime {
-            return replace(data, by: index, at: now)
-        }
-        flows[data].stuckSince = flows[data].stuckSince ?? now
-        flows[data].watch.excuse(at: now)
-        schedule(sampleAt: now.advanced(by: flows[data].watch.answerTime))
+        if isStuck(data, at: now) { replace(data, by: index, at: now) }
     }
 
     /// Nothing of ours waits; whether something of the peer's does nobody here knows. It is shown another way, which
@@ -442,8 +441,11 @@ extension ModeMachine {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
-                if let data = dataFlow(name) { flows[data].watch.excuse(at: now) }
                 records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
+                // No other subflow can take its place.
+                if let data = dataFlow(name), isStuck(data, at: now) {
+                    die(name, .noAcknowledgement, at: now)
+                }
             }
             return
         }

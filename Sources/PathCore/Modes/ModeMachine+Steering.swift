@@ -73,7 +73,10 @@ extension ModeMachine {
         guard role != .none else { return }
         let name = path.name
         guard let data = dataFlow(name) else {
-            join(path, isBackup: role == .standby || records[name]!.isDead, at: now)
+            // One that failed has to prove itself, but not where there is nothing else: to make it carry only then takes
+            // a message that may get lost (MP_PRIO).
+            let isOnProbation = records[name]!.isDead && hasOther(than: name)
+            join(path, isBackup: role == .standby || isOnProbation, at: now)
             return
         }
         let flow = flows[data]
@@ -129,11 +132,13 @@ extension ModeMachine {
         wakeUps.append(now.advanced(by: Self.retry))
     }
 
-    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner.
+    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner. But where
+    /// several in a row took too long the path is rather that slow.
     private mutating func giveUpSlowJoin(_ data: Int, at now: MonotonicTime) {
         let flow = flows[data]
         let expected = (records[flow.path]!.latency ?? .milliseconds(250)) * 3
-        let due = flow.asked.advanced(by: max(Self.retry, expected))
+        let due = flow.asked.advanced(
+            by: max(Self.retry, expected) * (1 << min(records[flow.path]!.slowJoins, 4)))
         guard now >= due else { return wakeUps.append(due) }
         if !records[flow.path]!.isDead {
             die(flow.path, .noAnswer, at: now)
@@ -148,6 +153,7 @@ extension ModeMachine {
         guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
         destroy(flow)
         flows.remove(at: data)
+        records[flow.path]!.slowJoins += 1
         records[flow.path]!.nextAttempt = now
         wakeUps.append(now)
     }
@@ -320,6 +326,8 @@ extension ModeMachine {
                 records[name]!.withdrawal = nil
                 continue
             }
+            // A handshake from that address is under way: the peer would end what it has of it.
+            if flows.contains(where: { $0.address.id == address.id }) { continue }
             guard let from = canSignal(about: address) else { continue }
             let due = max(from, after)
             guard now >= due else {

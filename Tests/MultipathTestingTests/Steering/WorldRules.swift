@@ -6,11 +6,19 @@ struct WorldRules {
     /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
     /// each with some round trips of that path more.
     static let stallLimit: Int64 = 1_500_000_000
-    /// Where a path loses more than one packet in twenty none of the kernel's timers is short. Where a server has a
-    /// subflow whose other end is gone, its kernel waits until the window is full before it sends again what is on it. A reader
-    /// who does not say when it reads is looked at once a second, and one who got little does not know that it is to
-    /// get more.
+    /// Where nobody who steers can know of it, or it is the kernels' timers that count: where a path loses more than one
+    /// packet in twenty, where a server has a subflow whose other end is gone (its kernel waits until the window is full
+    /// before it sends again what is on it), where a reader does not say when it reads and is looked at once a second,
+    /// and where one has nothing of its own under way and got too little yet to know that it is to get more. Such a
+    /// one can't even know that another path is needed, so only what its subflows' own paths do counts, and the
+    /// server's timer has backed off for at most as long again as they did not work.
     static let hardStallLimit: Int64 = 8_000_000_000
+    /// A stream is known for one when three samples in a row have found new bytes. Each is taken when what came in says
+    /// so, an answer time after the one before (RFC 6298's `srtt + 4·rttvar`: three round trips, as long as there
+    /// is but the handshake's to go by), and what comes next may take the longest pause of all streams here.
+    static func timeToKnowStream(_ roundTrip: Int64) -> Int64 { 3 * (3 * roundTrip + 75_000_000) }
+    /// A longer pause begins it anew.
+    static func pauseOfStream(_ roundTrip: Int64) -> Int64 { 250_000_000 + 2 * roundTrip }
     static let emptyLimit: Int64 = 2_500_000_000
     static let forgottenLimit: Int64 = 4_000_000_000
     /// Orders in one second, and at one moment.
@@ -33,7 +41,14 @@ struct WorldRules {
     private let phases: [Int64]
     private var phase: Int64?
     private var readBefore = 0
-    private var reads: [Int64] = []
+    private var sentBefore = 0
+    /// Since when bytes have been coming in steadily, nothing sent between, and when they did last.
+    private var streamSince: Int64?
+    private var readAt: Int64 = 0
+    /// When nothing could bring an unknowing reader its data, last.
+    private var unreachableAt: Int64 = 0
+    /// For what was written until then the harder limit counts.
+    private var hardUntil = [Int64.min, Int64.min]
     private var readyAt: Int64 = 0
     private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
@@ -186,22 +201,31 @@ struct WorldRules {
         }
     }
 
-    /// Whether the client had been getting a stream, of which it can know that it stopped.
-    private func wasStream(at time: Int64) -> Bool {
-        reads.count == 8 && time - reads[0] < 2_000_000_000
+    private mutating func noteReading(_ world: Simulation) {
+        let (read, sent) = (world.chunksRead(by: .client), world.chunksRead(by: .server))
+        if let phase, world.now >= phase {
+            self.phase = phases.first { $0 > world.now }
+            streamSince = nil
+        }
+        if sent != sentBefore { streamSince = nil }
+        if read > readBefore {
+            let isLate = world.now - readAt > Self.pauseOfStream(slowest)
+            if streamSince == nil || isLate { streamSince = world.now }
+            readAt = world.now
+        }
+        (readBefore, sentBefore) = (read, sent)
+    }
+
+    /// Whether the client can know that something is amiss: it has been getting a stream, or has something of its own under
+    /// way.
+    private func canMiss(_ world: Simulation) -> Bool {
+        if world.waitingSince(from: .client) != nil { return true }
+        guard hasHints, let streamSince else { return false }
+        return readAt - streamSince >= Self.timeToKnowStream(slowest)
     }
 
     private mutating func checkProgress(_ world: Simulation) {
-        if let phase, world.now >= phase {
-            self.phase = phases.first { $0 > world.now }
-            reads = []
-        }
-        let read = world.chunksRead(by: .client)
-        if read > readBefore {
-            readBefore = read
-            reads.append(world.now)
-            if reads.count > 8 { reads.removeFirst() }
-        }
+        noteReading(world)
         guard world.isReady else {
             // Until then the kernel takes no orders.
             readyAt = world.now
@@ -224,19 +248,40 @@ struct WorldRules {
             fail("no subflow for long, though a path works", world)
         }
         for end in [SimulatedEnd.client, .server] {
-            guard let since = world.waitingSince(from: end) else { continue }
-            // A reader with nothing to say can't know that its subflow was forgotten.
-            if end == .server, world.now - forgottenAt < Self.forgottenLimit { continue }
-            // What a sender has on a forgotten subflow waits for its own kernel's timer.
-            let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
-            let wait = world.now - max(since, best.since, forgotten, readyAt) - 6 * best.roundTrip
-            longestStall = max(longestStall, wait)
-            let isLossy = world.paths.contains { $0.loss > 0.05 }
-            if isLossy { lossyAt = world.now }
-            let isReader = end == .server && (world.hasOrphans || !hasHints || !wasStream(at: since))
-            let isHard = isReader || world.now - lossyAt < 2_000_000_000
-            let limit = isHard ? Self.hardStallLimit : Self.stallLimit
-            if wait > limit { fail("data of the \(end) waits", world) }
+            checkWait(from: end, world, worksSince: best.since, roundTrip: best.roundTrip)
         }
+    }
+
+    private mutating func checkWait(
+        from end: SimulatedEnd, _ world: Simulation, worksSince: Int64, roundTrip: Int64
+    ) {
+        guard let since = world.waitingSince(from: end) else { return }
+        // A reader with nothing to say can't know that its subflow was forgotten.
+        if end == .server, world.now - forgottenAt < Self.forgottenLimit { return }
+        // What a sender has on a forgotten subflow waits for its own kernel's timer.
+        let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
+        var begin = max(since, worksSince, forgotten, readyAt)
+        let isUnknowing = end == .server && !canMiss(world)
+        if isUnknowing {
+            guard let reached = world.sharedPaths.compactMap({ world.paths[$0].worksSince }).min() else {
+                unreachableAt = world.now
+                return
+            }
+            begin = max(begin, reached)
+        }
+        if end == .server { begin = max(begin, unreachableAt) }
+        let wait = world.now - begin - 6 * roundTrip
+        longestStall = max(longestStall, wait)
+        if world.paths.contains(where: { $0.loss > 0.05 }) { lossyAt = world.now }
+        let isReader = end == .server && (isUnknowing || world.hasOrphans || !hasHints)
+        var isHard = isReader || world.now - lossyAt < 2_000_000_000
+        // What came behind it waits as long.
+        if isHard || wait > 0 && hardUntil[end.rawValue] >= since {
+            isHard = true
+            hardUntil[end.rawValue] = world.now
+        }
+        var limit = isHard ? Self.hardStallLimit : Self.stallLimit
+        if isUnknowing { limit = max(limit, begin - since) }
+        if wait > limit { fail("data of the \(end) waits", world) }
     }
 }

@@ -47,8 +47,10 @@ struct WorldsTests {
         let world = plan.begin()
         var rules = WorldRules(plan)
         rules.look(world)
-        // Its users fall silent, and some seconds later the kernels too.
-        let end = RandomWorld.activeTime.wholeNanoseconds + 5_000_000_000
+        // Its users fall silent, and some seconds and round trips later the kernels too.
+        var end = RandomWorld.activeTime.wholeNanoseconds + 5_000_000_000
+        while rules.broken == nil, world.step(until: end) { rules.look(world) }
+        end += 6 * (world.paths.map(\.roundTrip).max() ?? 0)
         while rules.broken == nil, world.step(until: end) { rules.look(world) }
         guard rules.broken == nil, plan.endsWell else { return (rules, world) }
         rules.beginsRest(world)

@@ -1,0 +1,101 @@
+import MultipathTesting
+import PathCore
+import Testing
+
+/// Faults that seeded worlds had found, each told again in a world without chance.
+@Suite("A steered connection, in the words of a world that broke it,")
+struct FoundInWorldsTests {
+    private static func free(_ change: (time: Duration, change: SimulatedChange)...) -> Story {
+        var story = Story()
+        story.paths[1].isExpensive = false
+        story.changes = change
+        return story
+    }
+
+    private static let silence = SimulatedChange.open(0, upwards: false, downwards: false)
+
+    @Test("looks after a subflow that takes up what had waited for one, though nobody writes any more")
+    func takesUp() throws {
+        var story = Self.free(
+            (.seconds(2), .carrier(0, false)), (.seconds(4), .carrier(0, true)),
+            // Just after a knock and a handshake.
+            (.milliseconds(4045), Self.silence))
+        story.paths = [.wifi()]
+        // The buffer is full long before the path is back.
+        story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(5)))])
+        let world = story.run(until: .milliseconds(4500))
+        let joined = try #require(world.time(of: .joined("wlan0")))
+        let suspected = try #require(world.time(of: .suspected("wlan0", .noAcknowledgement)))
+        #expect(suspected - joined < 150)
+    }
+
+    @Test("joins a path that takes two seconds to answer")
+    func slow() throws {
+        var story = Self.free(
+            (.seconds(1), .carrier(0, false)), (.milliseconds(1500), .roundTrip(0, .milliseconds(2200))),
+            (.seconds(2), .carrier(0, true)))
+        story.paths = [.wifi()]
+        let world = story.run(until: .seconds(20))
+        // A knock, a join that is given up after a second and one after two, each when a knock was answered, and the last.
+        #expect(try #require(world.time(of: .joined("wlan0"))) < 11_000)
+        #expect(world.chunksRead(by: .client) > 0)
+    }
+
+    @Test("does not take an address back that is being joined anew")
+    func withdrawal() {
+        let story = Self.free(
+            (.seconds(2), .carrier(0, false)), (.milliseconds(2001), .carrier(1, false)),
+            (.seconds(4), .carrier(1, true)), (.seconds(4), .carrier(0, true)))
+        let events = story.run(until: .seconds(6)).events(from: .seconds(3)).map(\.event)
+        #expect(events.filter { $0 == .joined("wlan0") || $0 == .joined("wwan0") }.count == 2)
+        #expect(!events.contains { if case .left = $0 { true } else { false } })
+    }
+
+    @Test("leaves a subflow that was forgotten on a path where no other can take its place")
+    func refusedReplacement() throws {
+        let story = Self.free((.milliseconds(1900), .joins(0, .refused)), (.seconds(2), .forget(0)))
+        let world = story.run(until: .seconds(4))
+        let moved = SteeringEvent.moved(
+            from: "wlan0", to: "wwan0", because: .trouble(.noAcknowledgement))
+        #expect(2500...2800 ~= (try #require(world.time(of: moved))))
+        #expect(
+            world.waitingSince(from: .client) == nil
+                || world.now - world.waitingSince(from: .client)! < 50_000_000)
+    }
+
+    @Test("asks ever less often about a subflow that is stuck on a path that answers")
+    func patience() throws {
+        var story = Self.free((.seconds(2), .forget(0)))
+        story.paths = [.wifi(.milliseconds(5))]
+        let world = story.run(until: .seconds(3))
+        let stuck = try #require(world.time(of: .left("wlan0", because: .stuck)))
+        #expect(stuck < 2700)
+        // After 1, 2, 4 … answer times of 25 ms, and in the end the one that decides.
+        let questions = world.lines(from: .seconds(2)).count { $0 == "create wlan0 as backup" }
+        #expect(questions <= 7)
+    }
+
+    @Test("has a second path as soon as the first words were acknowledged, however seldom somebody speaks")
+    func ready() throws {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([(.zero, .requests(answers: 1, pause: .milliseconds(300)))])
+        let world = story.run(until: .seconds(1))
+        #expect(try #require(world.time(of: .joined("wwan0"))) < 150)
+    }
+
+    @Test("asks a path that has just joined a stream when it falls silent")
+    func joinsStream() throws {
+        var story = Self.free(
+            (.seconds(3), .plugged(1, true)), (.milliseconds(3200), .open(1, upwards: true, downwards: false))
+        )
+        story.mode = .aggregate
+        story.paths[1].exists = false
+        story.traffic = SimulatedTraffic([
+            (.zero, .requests(answers: 1, pause: .milliseconds(20))),
+            (.seconds(1), .download(every: .milliseconds(10))),
+        ])
+        let world = story.run(until: .seconds(4))
+        let failed = try #require(world.time(of: .failed("wwan0", .noAnswer)))
+        #expect(failed < 3400)
+    }
+}
