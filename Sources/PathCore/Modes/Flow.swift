@@ -5,6 +5,8 @@ struct Flow: Sendable {
         case data
         /// It was made to see whether its path answers.
         case question
+        /// It stands by beside one that carries, over the same path (aggregate).
+        case spare
     }
 
     let path: String

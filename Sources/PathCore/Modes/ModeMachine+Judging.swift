@@ -91,6 +91,10 @@ extension ModeMachine {
             }
             return
         }
+        if flows[index].purpose == .spare {
+            if case .suspect = records[name]!.standing { clear(name, at: now) }
+            return
+        }
         flows[index].stuckSince = nil
         if progress.hasAcknowledged {
             records[name]!.loss.take(sample)
@@ -360,6 +364,7 @@ extension ModeMachine {
         (records[name]!.attempts, records[name]!.slowJoins) = (0, 0)
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
+        if flow.purpose == .spare { return }
         records[name]!.loss.forgetCounters()
         awaitStream(at: now)
         // What waited for a subflow takes this one, and nobody who fills a buffer that is full tells of it.
@@ -442,13 +447,16 @@ extension ModeMachine {
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
                 records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
-                // No other subflow can take its place.
-                if let data = dataFlow(name), isStuck(data, at: now) {
+                // It may be for want of the place that the spare takes. If not, no other can take the subflow's place.
+                if flows.contains(where: { $0.purpose == .spare }) {
+                    giveUpSpare(at: now)
+                } else if let data = dataFlow(name), isStuck(data, at: now) {
                     die(name, .noAcknowledgement, at: now)
                 }
             }
             return
         }
+        if flow.purpose == .spare { return }
         // (At an accepting end a path may have several.)
         if records[name]?.isDead == false, dataFlow(name) == nil {
             // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.

@@ -15,6 +15,7 @@ extension ModeMachine {
             leaveDead(at: now)
             // Last: what is not needed goes when what is needed carries.
             for (path, role) in zip(paths, decision.roles) where role == .none { release(path.name, at: now) }
+            keepSpare(paths, at: now)
             tellCarrier(paths, decision, at: now)
             if let again = decision.again { wakeUps.append(again) }
             for view in views where configuration.mode == .interactive && view.isJoined {
@@ -125,6 +126,7 @@ extension ModeMachine {
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
         flows.removeAll { $0.lingersUntil != nil && $0.port != nil }
+        if additionalFlows >= Self.room { giveUpSpare(at: now) }
         create(
             on: path.name, path.index,
             SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
@@ -278,6 +280,7 @@ extension ModeMachine {
     mutating func leave(_ name: String, because reason: MoveReason, isCertain: Bool, at now: MonotonicTime) {
         let leaving = flows.filter { $0.path == name }
         guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
+        useSpare(insteadOf: name)
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
             switch canSignal(about: first.address) {

@@ -67,6 +67,8 @@ package struct ModeMachine: Sendable {
     var streamedAt: MonotonicTime?
     var rumours: [PathVerdict] = []
     var parting: Parting?
+    /// From when on a spare subflow may be made.
+    var nextSpare = MonotonicTime.zero
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var flowCount = 0
