@@ -162,7 +162,8 @@ extension ModeMachine {
         for name in sortedNames() {
             pursue(name, at: now)
             if case .onTrial(let until) = records[name]!.standing {
-                if now >= until {
+                // Where there is nothing else to lose there is nothing to prove.
+                if now >= until || dataFlow(name) != nil && !hasOther(than: name) {
                     records[name]!.standing = .good
                     records[name]!.goodSince = now
                 } else {
@@ -236,8 +237,8 @@ extension ModeMachine {
             records[name]!.standing = .suspect(trouble)
             tell(.suspected(name, trouble))
         case .onTrial:
-            die(name, trouble, at: now)
-            return
+            // It begins anew. To end the subflow for a mere suspicion would cost more than it does where it stands by.
+            records[name]!.standing = .onTrial(until: now.advanced(by: records[name]!.trial))
         case .suspect, .dead: break
         }
         ask(name, .trouble(trouble), at: now)
@@ -356,7 +357,7 @@ extension ModeMachine {
         flows[index].established = now
         if flows[index].port == nil { schedule(sampleAt: now) }
         let (name, flow) = (flows[index].path, flows[index])
-        records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
+        records[name]!.noteLatency(flow.roundTrip(answered: now), at: now)
         (records[name]!.attempts, records[name]!.slowJoins) = (0, 0)
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
@@ -369,11 +370,7 @@ extension ModeMachine {
         switch records[name]!.standing {
         case .dead:
             tell(.answered(name))
-            let isAlone = !flows.contains {
-                $0.path != name && $0.purpose == .data && $0.isEstablished
-                    && !(records[$0.path]?.isDead ?? true)
-            }
-            // Where there is nothing else to lose there is nothing to prove.
+            let isAlone = !hasOther(than: name)
             records[name]!.standing =
                 isAlone ? .good : .onTrial(until: now.advanced(by: records[name]!.trial))
             if isAlone { records[name]!.goodSince = now }
@@ -383,8 +380,9 @@ extension ModeMachine {
 
     private mutating func answered(_ index: Int, at now: MonotonicTime) {
         let name = flows[index].path
-        // Where a translator has forgotten the path's own subflow, what the peer sends comes this way.
-        let isSerious = records[name]!.question?.cause != .measurement
+        // Where a translator has forgotten the path's own subflow, what the peer sends comes this way. One way is enough:
+        // of several answers to one question the first has shown it.
+        let isSerious = records[name]!.question.map { $0.cause != .measurement } ?? false
         flows[index].lingersUntil = isSerious ? now.advanced(by: .seconds(1)) : now
         records[name]!.question = nil
         guard let data = dataFlow(name) else { return }
@@ -417,6 +415,8 @@ extension ModeMachine {
         let (old, new) = (flows[data], flows[fresh])
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
+        // The stream has its gaps wherever it comes.
+        flows[fresh].gaps = old.gaps
         if old.isStream, let time = old.streamedAt, Self.isFresh(time, at: now) {
             flows[fresh].expectStream(of: time, at: now)
         }
@@ -441,7 +441,7 @@ extension ModeMachine {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
-                records[name]!.noteLatency(flow.asked.duration(to: now), at: now)
+                records[name]!.noteLatency(flow.roundTrip(answered: now), at: now)
                 // No other subflow can take its place.
                 if let data = dataFlow(name), isStuck(data, at: now) {
                     die(name, .noAcknowledgement, at: now)
