@@ -6,17 +6,19 @@
 //     kernel never gets out of that by itself: see the deadlock in net/mptcp with small messages.)
 //  3. It carries again as soon as it answers. One that is dead is gone from the connection, so that the peer
 //     sends again what it had on it.
-//  4. Of several suspects the most preferred goes on carrying.
+//  4. Of several suspects the most preferred goes on carrying, and of several that have yet to prove themselves.
 
 struct AggregateRules: ModeRules {
     mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
         let hasGood = paths.contains { $0.canCarry && $0.standing == .good }
-        let last = paths.first { $0.canCarry }?.name ?? paths.first { $0.standing != .dead }?.name
+        let alive = paths.filter { $0.standing != .dead }
+        let last = (alive.first(where: \.canCarry) ?? alive.first(where: \.isJoined) ?? alive.first)?.name
         return ModeDecision(
             roles: paths.map { path in
                 switch path.standing {
                 case .good: .carry
                 case .suspect where !hasGood && path.name == last: .carry
+                case .onTrial where !hasGood && path.name == last: .carry
                 case .suspect, .onTrial: .standby
                 case .dead: hasGood || path.name != last ? .standby : .carry
                 }

@@ -39,6 +39,14 @@ struct Flow: Sendable {
     var isEstablished: Bool { established != nil }
     var local: IPEndpoint? { port.map { IPEndpoint(address.address, port: $0) } }
 
+    /// The round trip that an answer to the handshake shows. Where the kernel had repeated its SYN nobody knows which one
+    /// was answered (RFC 6298 section 3, Karn's algorithm): the shortest time is the likely one.
+    func roundTrip(answered now: MonotonicTime) -> Duration {
+        let took = asked.duration(to: now)
+        let repeats: [Duration] = [.seconds(7), .seconds(3), .seconds(1)]
+        return took - (repeats.first { $0 < took } ?? .zero)
+    }
+
     /// What the handshake took.
     var handshake: Duration? { established.map { asked.duration(to: $0) } }
 

@@ -22,7 +22,8 @@ extension ModeMachine {
         if configuration.mode == .interactive, let latency = record.latency {
             usual = max(usual, latency * 5 / 4)
         }
-        let due = since.advanced(by: usual * record.patience(at: now))
+        // On a slow path a second more is patience enough.
+        let due = since.advanced(by: min(usual * record.patience(at: now), usual + .seconds(1)))
         guard let stuck = flow.stuckSince else { return due }
         let later = max(due, since.advanced(by: stuck.duration(to: since)))
         return min(later, max(since.advanced(by: flow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))

@@ -263,7 +263,8 @@ extension ModeMachine {
         leave(name, because: .unneeded, isCertain: false, at: now)
     }
 
-    private func hasOther(than name: String) -> Bool {
+    /// Whether another path has a subflow and is not dead.
+    func hasOther(than name: String) -> Bool {
         flows.contains {
             $0.path != name && $0.purpose == .data && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
         }
