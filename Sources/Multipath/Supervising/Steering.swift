@@ -28,6 +28,9 @@ extension ConnectedSocket {
     /// Has the connection's subflows steered as its mode says, for as long as the result is kept. Ask for it
     /// before the descriptor is taken, and `stop` it with the connection.
     ///
+    /// When a path is lost in an upload, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on for 25 ms: so the peer is asked what
+    /// it has (RFC 9293 section 3.8.4). Then they are what they were.
+    ///
     /// - Parameter hasHints: whether `dataWasSent` and `dataWasReceived` will be said. Without them the
     ///   connection is looked at once a second while it is idle, and a path that dies is noticed later.
     /// - Returns: nil for plain TCP, which has one path and keeps it.
