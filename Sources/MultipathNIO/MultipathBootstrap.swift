@@ -74,9 +74,10 @@ public struct MultipathBootstrap: Sendable {
     ) async throws -> (connection: MultipathConnection, output: Output) {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.confirmation != nil else {
-            let (descriptor, won) = try await race(to: host, port: port, attempt)
+            let won = try WonConnection(await connector.connect(to: host, port: port, attempt), policy)
             return try await withCheckedThrowingContinuation { continuation in
-                recipe.open(descriptor, of: won, initializer) { continuation.resume(with: $0) }
+                let loop = recipe.group.next()
+                loop.execute { recipe.open(won, on: loop, initializer) { continuation.resume(with: $0) } }
             }
         }
         let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
@@ -90,19 +91,6 @@ public struct MultipathBootstrap: Sendable {
         }
         prepared.connection.begin(report)
         return (prepared.connection, prepared.output)
-    }
-
-    /// Runs a race that the first complete handshake wins.
-    ///
-    /// - Returns: the winner's descriptor, whose owner the caller becomes.
-    private func race(
-        to host: String, port: UInt16, _ attempt: ConnectionConfiguration
-    ) async throws -> (CInt, WonConnection) {
-        let socket = try await connector.connect(to: host, port: port, attempt)
-        let won = WonConnection(
-            report: socket.report, meter: socket.transferMeter,
-            watch: try socket.watch(policy: configuration.policy), supervision: try socket.supervision())
-        return (socket.takeDescriptor(), won)
     }
 }
 
@@ -150,16 +138,25 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
                     .output
             }
         }
-        // The same, without a way back from the loop to a task and from that to the loop.
+        // The same, without a task where that can be, and without a way back from the loop to one.
         let promise = loop.makePromise(of: (any Channel).self)
+        let (recipe, policy) = (bootstrap.recipe, configuration.policy)
+        @Sendable func open(_ socket: Result<WonConnection, any Error>) {
+            switch socket {
+            case .success(let won):
+                recipe.open(won, on: loop) { promise.completeWith($0.map(\.channel)) }
+            case .failure(let error): promise.fail(error)
+            }
+        }
+        let isBegun = connector.connectWithoutTask(to: host, port: number, configuration) { race in
+            loop.execute { open(Result { try WonConnection(race.get().socket(), policy) }) }
+        }
+        guard !isBegun else { return promise.futureResult }
         Task {
             do {
-                let (descriptor, won) = try await bootstrap.race(to: host, port: number, configuration)
-                bootstrap.recipe.open(descriptor, of: won) {
-                    $0.eventLoop.makeSucceededVoidFuture()
-                } completion: {
-                    promise.completeWith($0.map { $0.0.channel })
-                }
+                let won = try WonConnection(
+                    await connector.connect(to: host, port: number, configuration), policy)
+                loop.execute { open(.success(won)) }
             } catch {
                 promise.fail(error)
             }

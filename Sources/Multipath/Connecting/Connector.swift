@@ -52,31 +52,25 @@ public struct Connector: Sendable {
     public func connect(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        let race = try await race(to: host, port: port, configuration)
-        guard let socket = race.winner.attempt.take() else {
-            preconditionFailure("a winner's socket is taken once")
+        try await race(to: host, port: port, configuration).socket()
+    }
+
+    /// Connects without a task, where that takes none: nobody observes, the paths are known, and the system's
+    /// resolver is asked.
+    ///
+    /// - Parameter completion: called once, on the thread that runs every race; it must not block.
+    /// - Returns: false where it takes a task: then nothing has been begun.
+    package func connectWithoutTask(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
+    ) -> Bool {
+        guard observers.isEmpty, let snapshot = monitor.latestPath else { return false }
+        let runner = runner(host, port, configuration, snapshot, begun: .now)
+        guard runner.jobs == nil else { return false }
+        runner.start { result in
+            completion(won(host, port, configuration, result, followers: []))
         }
-        let descriptor = socket.descriptor.number
-        do throws(SystemError) {
-            let meter = try ConnectionMeter(
-                descriptor, transport: race.winner.transport, level: race.winner.attempt.level,
-                interface: race.winner.candidate.interfaceName, monitor: monitor)
-            let report = report(
-                host, port, configuration, race, local: SocketOption.localEndpoint(of: descriptor),
-                handshakeRTT: meter.handshakeRTT)
-            race.followers.connected(report, meter)
-            return ConnectedSocket(
-                report: report, socket: socket, meter: meter,
-                steering: Steering(
-                    interface: race.winner.candidate.interface, configuration: configuration,
-                    otherRemotes: race.result.addresses.map { IPEndpoint($0, port: port) }))
-        } catch {
-            throw race.followers.failed(
-                ConnectionError(
-                    .allAttemptsFailed, host: host, port: port, reason: "\(error)",
-                    duration: race.result.duration, attempts: race.result.attempts,
-                    omissions: race.result.omissions))
-        }
+        return true
     }
 
     /// Connects, and lets the first attempt win for which `confirm` comes back: with TLS, the first whose
@@ -117,9 +111,7 @@ public struct Connector: Sendable {
         guard let confirmed = race.winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
         }
-        let report = report(
-            host, port, configuration, race, local: confirmed.local,
-            handshakeRTT: confirmed.meter.handshakeRTT)
+        let report = race.report(local: confirmed.local, handshakeRTT: confirmed.meter.handshakeRTT)
         race.followers.connected(report, confirmed.meter)
         return (confirmed.value, report)
     }
@@ -130,32 +122,50 @@ public struct Connector: Sendable {
         var meter: ConnectionMeter
     }
 
-    /// A race that somebody won, and who hears of it.
-    private struct Race {
-        var result: RaceRunner.Result
-        var winner: RaceRunner.Winner
-        var followers: [any ConnectionFollower]
-    }
-
     private func race(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
-    ) async throws(ConnectionError) -> Race {
+    ) async throws(ConnectionError) -> WonRace {
         let begun = MonotonicTime.now
         let followers = observers.compactMap { $0.connecting(to: host, port: port, configuration) }
+        let snapshot: PathSnapshot
         do throws(ConnectionError) {
-            let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
-            let runner = RaceRunner(
-                host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-                history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
-                confirmation: confirmation)
-            let result = await runner.run()
-            guard let winner = result.winner else { throw error(host, port, configuration, result) }
-            return Race(result: result, winner: winner, followers: followers)
+            snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
         } catch {
-            logger.debug("not connected", metadata: ["error": "\(error)"])
-            throw followers.failed(error)
+            throw failed(error, followers)
         }
+        let runner = runner(host, port, configuration, snapshot, begun: begun, confirmation)
+        return try await won(host, port, configuration, runner.run(), followers: followers).get()
+    }
+
+    private func runner(
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ snapshot: PathSnapshot,
+        begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
+    ) -> RaceRunner {
+        RaceRunner(
+            host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
+            history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
+            confirmation: confirmation)
+    }
+
+    private func won(
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ result: RaceRunner.Result,
+        followers: [any ConnectionFollower]
+    ) -> Result<WonRace, ConnectionError> {
+        guard let winner = result.winner else {
+            return .failure(failed(error(host, port, configuration, result), followers))
+        }
+        return .success(
+            WonRace(
+                host: host, port: port, configuration: configuration, connector: self, result: result,
+                winner: winner, followers: followers))
+    }
+
+    private func failed(
+        _ error: ConnectionError, _ followers: [any ConnectionFollower]
+    ) -> ConnectionError {
+        logger.debug("not connected", metadata: ["error": "\(error)"])
+        return followers.failed(error)
     }
 
     /// The paths now. That, too, must not take longer than the caller waits.
@@ -184,26 +194,13 @@ public struct Connector: Sendable {
         }
     }
 
-    private func report(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        _ race: Race, local: IPEndpoint?, handshakeRTT: Duration?
-    ) -> EstablishmentReport {
-        let (result, winner) = (race.result, race.winner)
-        let report = EstablishmentReport(
-            host: host, port: port, transport: winner.transport,
-            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
-            mode: configuration.mode, interface: winner.candidate.interfaceName,
-            local: local, remote: winner.candidate.endpoint,
-            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
-            handshakeRTT: handshakeRTT,
-            attempts: result.attempts, omissions: result.omissions)
+    fileprivate func log(_ report: EstablishmentReport) {
         logger.debug(
             "connected",
             metadata: [
-                "host": "\(host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
+                "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
                 "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
             ])
-        return report
     }
 
     private func error(
@@ -263,6 +260,56 @@ extension PathSnapshot {
     /// Whether the caller's rules allow any path.
     fileprivate func allows(_ policy: PathPolicy) -> Bool {
         interfaces.contains { policy.refusal(of: $0) == nil }
+    }
+}
+
+/// A race that somebody won.
+package struct WonRace: Sendable {
+    fileprivate let host: String
+    fileprivate let port: UInt16
+    fileprivate let configuration: ConnectionConfiguration
+    fileprivate let connector: Connector
+    fileprivate let result: RaceRunner.Result
+    fileprivate let winner: RaceRunner.Winner
+    fileprivate let followers: [any ConnectionFollower]
+
+    /// The winner's socket. It is taken once.
+    package func socket() throws(ConnectionError) -> ConnectedSocket {
+        guard let socket = winner.attempt.take() else {
+            preconditionFailure("a winner's socket is taken once")
+        }
+        let descriptor = socket.descriptor.number
+        do throws(SystemError) {
+            let meter = try ConnectionMeter(
+                descriptor, transport: winner.transport, level: winner.attempt.level,
+                interface: winner.candidate.interfaceName, monitor: connector.monitor)
+            let report = report(
+                local: SocketOption.localEndpoint(of: descriptor), handshakeRTT: meter.handshakeRTT)
+            followers.connected(report, meter)
+            return ConnectedSocket(
+                report: report, socket: socket, meter: meter,
+                steering: Steering(
+                    interface: winner.candidate.interface, configuration: configuration,
+                    otherRemotes: result.addresses.map { IPEndpoint($0, port: port) }))
+        } catch {
+            throw followers.failed(
+                ConnectionError(
+                    .allAttemptsFailed, host: host, port: port, reason: "\(error)",
+                    duration: result.duration, attempts: result.attempts, omissions: result.omissions))
+        }
+    }
+
+    fileprivate func report(local: IPEndpoint?, handshakeRTT: Duration?) -> EstablishmentReport {
+        let report = EstablishmentReport(
+            host: host, port: port, transport: winner.transport,
+            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
+            mode: configuration.mode, interface: winner.candidate.interfaceName,
+            local: local, remote: winner.candidate.endpoint,
+            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
+            handshakeRTT: handshakeRTT,
+            attempts: result.attempts, omissions: result.omissions)
+        connector.log(report)
+        return report
     }
 }
 

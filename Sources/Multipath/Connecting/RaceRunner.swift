@@ -3,6 +3,8 @@ import LinuxNet
 /// Performs a race's actions on the event thread: sockets, timers, name resolution and the paths' changes.
 /// What to do when is decided by `RaceMachine` and `ResolutionMachine` alone. How names are asked for stands in
 /// RaceRunner+Resolving.swift, how attempts are made in RaceRunner+Attempts.swift.
+///
+/// While it runs, it is kept by those it waits for.
 actor RaceRunner {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
@@ -43,13 +45,14 @@ actor RaceRunner {
     let history: ConnectionHistory
     let destination: PathHistory.Destination
     private let updates: PathChannel
+    /// Who is told of paths and of suspicions, from the beginning to the end.
+    private var observations: (paths: UInt64, suspicions: UInt64)?
     let suspicions: SuspicionBoard
     let confirmation: Confirmation?
     var planner: RacePlanner
     var machine: RaceMachine
-    var running: [RaceMachine.AttemptID: RaceAttempt] = [:]
-    var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
-    var values: [RaceMachine.AttemptID: any Sendable] = [:]
+    /// By their numbers.
+    var running: [Running?] = []
     private var delays: [InterfaceIndex: Duration] = [:]
     private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
@@ -88,10 +91,17 @@ actor RaceRunner {
 
     typealias Job = @Sendable () async -> Void
     /// Somebody else's code, which takes its time: resolvers and confirmations. They are child tasks of `run`. Nil
-    /// for a race that needs neither.
-    let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
-    /// Resumed at the end of a race without jobs.
-    private var waiter: CheckedContinuation<Void, Never>?
+    /// for a race that needs neither, and with that no task.
+    nonisolated let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
+    private var completion: (@Sendable (Result) -> Void)?
+
+    /// An attempt that may still win.
+    struct Running {
+        let attempt: RaceAttempt
+        var confirmation: Task<Void, Never>?
+        /// What the confirmation made.
+        var value: (any Sendable)?
+    }
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
@@ -119,43 +129,40 @@ actor RaceRunner {
         jobs = isAlone ? nil : AsyncStream.makeStream(of: Job.self)
     }
 
+    // MARK: From any thread
+
     /// Runs the race to its end, once. A cancelled task ends it at once.
-    func run() async -> Result {
-        begin()
-        let observation = updates.observe { [weak self] snapshot in
-            guard let self else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
-        }
-        let doubts = suspicions.observe { [weak self] in
-            guard let self else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
-        }
-        defer {
-            updates.endObservation(observation)
-            suspicions.endObservation(doubts)
-        }
-        // What changed before anybody observed.
-        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
-            pathsChanged(latest)
-        }
+    nonisolated func run() async -> Result {
         await withTaskCancellationHandler {
             guard let jobs else {
-                if !isOver { await withCheckedContinuation { waiter = $0 } }
-                return
+                return await withCheckedContinuation { continuation in
+                    start { continuation.resume(returning: $0) }
+                }
             }
+            start { _ in jobs.continuation.finish() }
             await withTaskGroup(of: Void.self) { group in
                 for await job in jobs.stream { group.addTask { await job() } }
                 group.cancelAll()
             }
+            return await end()
         } onCancel: {
-            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.machine.cancel(at: .now)) } }
+            EventThread.shared.submit { self.assumeIsolated { $0.cancel() } }
         }
-        // A cancelled task leaves the loop before the machine has heard of it.
-        perform(machine.cancel(at: .now))
-        return result ?? makeResult()
     }
 
-    private func begin() {
+    /// Starts the race, once: one that has no jobs, unless `run` does it.
+    ///
+    /// - Parameter completion: called at its end, on the event thread.
+    nonisolated func start(_ completion: @escaping @Sendable (Result) -> Void) {
+        EventThread.shared.submit { self.assumeIsolated { $0.begin(completion) } }
+    }
+
+    // MARK: On the event thread
+
+    private func begin(_ completion: @escaping @Sendable (Result) -> Void) {
+        // Cancelled before it began.
+        if let result { return completion(result) }
+        self.completion = completion
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun
@@ -164,9 +171,33 @@ actor RaceRunner {
         } else {
             resolve()
             // Where nobody may ask there is nothing to wait for.
-            if isResolved { plan() }
+            if isResolved { plan() } else { setTimer() }
         }
-        perform([])
+        observe()
+    }
+
+    private func observe() {
+        guard !isOver else { return }
+        observations = (
+            updates.observe { [self] snapshot in
+                EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
+            },
+            suspicions.observe { [self] in
+                EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
+            }
+        )
+        // What changed before anybody observed.
+        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
+            pathsChanged(latest)
+        }
+    }
+
+    private func cancel() { perform(machine.cancel(at: .now)) }
+
+    /// A cancelled task leaves its jobs before the machine has heard of it.
+    private func end() -> Result {
+        cancel()
+        return result ?? makeResult()
     }
 
     var isResolved: Bool { !resolutions.values.contains { $0.isOpen } }
@@ -234,15 +265,16 @@ actor RaceRunner {
     }
 
     private func win(_ id: RaceMachine.AttemptID) {
-        guard let attempt = running.removeValue(forKey: id) else { return }
-        attempt.unregister()
+        guard let winner = running[id] else { return }
+        running[id] = nil
+        winner.attempt.unregister()
         let candidate = machine.attempts[id].candidate
         history.record(
             machine.attempts, destination, in: planner.snapshot, delays: delays, at: .now)
         conclude(
             winner: Winner(
-                candidate: candidate, attempt: attempt, transport: transport(of: attempt, candidate),
-                value: values.removeValue(forKey: id)))
+                candidate: candidate, attempt: winner.attempt,
+                transport: transport(of: winner.attempt, candidate), value: winner.value))
     }
 
     private func setTimer() {
@@ -271,11 +303,15 @@ actor RaceRunner {
 
     private func conclude(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) {
         guard !isOver else { return }
-        result = makeResult(winner: winner, failure: failure)
+        let result = makeResult(winner: winner, failure: failure)
+        self.result = result
         isOver = true
-        jobs?.continuation.finish()
-        waiter?.resume()
-        waiter = nil
+        if let observations {
+            updates.endObservation(observations.paths)
+            suspicions.endObservation(observations.suspicions)
+        }
+        completion?(result)
+        completion = nil
     }
 
     private func makeResult(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) -> Result {
