@@ -1,13 +1,14 @@
 import Multipath
 import NIOConcurrencyHelpers
 
-/// A connection's events. A stream is made of them when somebody asks for it: most connections are opened and closed
+/// A connection's events, and what it came about with. A stream is made of them when somebody asks for it: most connections are opened and closed
 /// unwatched, and the stream would cost as much as their channel's pipeline.
 final class EventLog: Sendable {
     private struct State {
         var hasBegun = false
         var isClosed = false
         var establishment: EstablishmentReport?
+        var applicationProtocol: String?
         /// What happened between beginning and end, while nobody asked.
         var unheard: [ConnectionEvent] = []
         var listener: (events: AsyncStream<ConnectionEvent>, ear: AsyncStream<ConnectionEvent>.Continuation)?
@@ -23,6 +24,12 @@ final class EventLog: Sendable {
     var isClosed: Bool { state.withLockedValue { $0.isClosed } }
 
     var establishment: EstablishmentReport? { state.withLockedValue { $0.establishment } }
+
+    var applicationProtocol: String? { state.withLockedValue { $0.applicationProtocol } }
+
+    func agreed(on applicationProtocol: String?) {
+        state.withLockedValue { $0.applicationProtocol = applicationProtocol }
+    }
 
     /// The same stream each time. Under the lock, so that the events keep their order.
     var events: AsyncStream<ConnectionEvent> {

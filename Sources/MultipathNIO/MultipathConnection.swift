@@ -21,7 +21,6 @@ public final class MultipathConnection: Sendable {
     let watch: ConnectionWatch?
     let supervision: Supervision?
     private let log: EventLog
-    private let agreedProtocol = NIOLockedValueBox<String?>(nil)
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
     init(
@@ -69,16 +68,14 @@ public final class MultipathConnection: Sendable {
         supervision?.start()
     }
 
-    func agreed(on applicationProtocol: String?) {
-        agreedProtocol.withLockedValue { $0 = applicationProtocol }
-    }
+    func agreed(on applicationProtocol: String?) { log.agreed(on: applicationProtocol) }
 
     /// How the connection came about; nil for one that a listener accepted.
     public var establishment: EstablishmentReport? { log.establishment }
 
     /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
     /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
-    public var applicationProtocol: String? { agreedProtocol.withLockedValue { $0 } }
+    public var applicationProtocol: String? { log.applicationProtocol }
 
     /// Connects to a host by name or address.
     ///

@@ -66,18 +66,18 @@ extension RaceRunner {
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
-                EventThread.shared.submit { self.assumeIsolated { $0.attemptIsReady(id) } }
+                EventThread.shared.submit { self.onEventThread { $0.attemptIsReady(id) } }
                 return
             }
             attempt.registration = try EventThread.shared.add(number, for: .writable) { _ in
-                self.assumeIsolated { $0.attemptIsReady(id) }
+                self.onEventThread { $0.attemptIsReady(id) }
             }
         } catch {
             end(id)
             if candidate.transport == .mptcp, error.meansNoMPTCP { kernelSpeaksMPTCP = false }
             let reason = error.words
             EventThread.shared.submit {
-                self.assumeIsolated { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
+                self.onEventThread { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
             }
         }
     }
@@ -89,7 +89,7 @@ extension RaceRunner {
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
         let isMapped = family == .ipv4 && planner.mayNeedBothFamilies
-        return try Supervisor.shared.assumeIsolated { $0.attempt(family, isMapped: isMapped) }.get()
+        return try Supervisor.shared.onEventThread { $0.attempt(family, isMapped: isMapped) }.get()
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.

@@ -53,7 +53,7 @@ actor RaceRunner {
     var machine: RaceMachine
     /// By their numbers.
     var running: [Running?] = []
-    private var delays: [InterfaceIndex: Duration] = [:]
+    private var delays = ShortDictionary<InterfaceIndex, Duration>()
     private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
     /// Whether there is a result: asked so often that not even to look at that is worth it.
@@ -146,7 +146,7 @@ actor RaceRunner {
             }
             return await end()
         } onCancel: {
-            EventThread.shared.submit { self.assumeIsolated { $0.cancel() } }
+            EventThread.shared.submit { self.onEventThread { $0.cancel() } }
         }
     }
 
@@ -154,7 +154,7 @@ actor RaceRunner {
     ///
     /// - Parameter completion: called at its end, on the event thread.
     nonisolated func start(_ completion: @escaping @Sendable (Result) -> Void) {
-        EventThread.shared.submit { self.assumeIsolated { $0.begin(completion) } }
+        EventThread.shared.submit { self.onEventThread { $0.begin(completion) } }
     }
 
     // MARK: On the event thread
@@ -180,10 +180,10 @@ actor RaceRunner {
         guard !isOver else { return }
         observations = (
             updates.observe { [self] snapshot in
-                EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
+                EventThread.shared.submit { self.onEventThread { $0.pathsChanged(snapshot) } }
             },
             suspicions.observe { [self] in
-                EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
+                EventThread.shared.submit { self.onEventThread { $0.perform($0.suspect(at: .now)) } }
             }
         )
         // What changed before anybody observed.
@@ -219,12 +219,14 @@ actor RaceRunner {
         let now = MonotonicTime.now
         let candidates = planner.candidates(awaiting: unansweredPaths(at: now))
         omissions = candidates.omissions
-        let branches = candidates.branches.compactMap { candidates -> RaceMachine.Branch? in
-            guard let interface = candidates.first?.interface else { return nil }
-            // The first delay counts: it is what the attempts that already run were given.
-            let delay = delays[interface] ?? delay(of: interface, at: now)
-            delays[interface] = delay
-            return RaceMachine.Branch(interface: interface, candidates: candidates, attemptDelay: delay)
+        var branches: [RaceMachine.Branch] = []
+        branches.reserveCapacity(candidates.branches.count)
+        for candidates in candidates.branches {
+            guard let interface = candidates.first?.interface else { continue }
+            branches.append(
+                RaceMachine.Branch(
+                    interface: interface, candidates: candidates,
+                    attemptDelay: delay(of: interface, at: now)))
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
@@ -239,9 +241,17 @@ actor RaceRunner {
         }
     }
 
+    /// The first delay counts: it is what the attempts that already run were given.
     private func delay(of interface: InterfaceIndex, at now: MonotonicTime) -> Duration {
-        planner.snapshot.path(interface).flatMap { history.attemptDelay($0, destination, at: now) }
-            ?? configuration.race.attemptDelay
+        if let known = delays[interface] { return known }
+        var delay = configuration.race.attemptDelay
+        if let path = planner.snapshot.path(interface),
+            let learnt = history.attemptDelay(path, destination, at: now)
+        {
+            delay = learnt
+        }
+        delays[interface] = delay
+        return delay
     }
 
     /// Waits no longer for paths that connections have found silent.
@@ -289,7 +299,7 @@ actor RaceRunner {
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = next.map { deadline in
             let token = EventThread.shared.schedule(at: deadline) {
-                self.assumeIsolated { runner in
+                self.onEventThread { runner in
                     runner.timer = nil
                     for scope in Array(runner.resolutions.keys) {
                         runner.take(runner.resolutions[scope]?.machine.timeReached(.now), scope)

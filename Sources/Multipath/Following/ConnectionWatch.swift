@@ -77,7 +77,7 @@ extension ConnectedSocket {
     public func watch(policy: PathPolicy = PathPolicy()) throws -> ConnectionWatch {
         try ConnectionWatch(
             descriptor: socket.descriptor.number, isMPTCP: report.transport.isMPTCP,
-            interface: report.interface, families: Set(report.addresses.map(\.family)), policy: policy,
+            interface: report.interface, families: report.addresses.families, policy: policy,
             monitor: meter.pathMonitor)
     }
 }
@@ -90,4 +90,22 @@ extension RaceEntrant {
             interface: candidate.interfaceName, families: [candidate.endpoint.address.family],
             policy: policy, monitor: meter.pathMonitor)
     }
+}
+
+extension [IPAddress] {
+    /// Their address families. The set is one of those that are there already.
+    fileprivate var families: Set<IPAddress.Family> {
+        switch (contains { $0.family == .ipv4 }, contains { $0.family == .ipv6 }) {
+        case (true, true): .both
+        case (true, false): .ipv4
+        case (false, true): .ipv6
+        case (false, false): []
+        }
+    }
+}
+
+extension Set<IPAddress.Family> {
+    fileprivate static let ipv4: Set = [.ipv4]
+    fileprivate static let ipv6: Set = [.ipv6]
+    fileprivate static let both: Set = [.ipv4, .ipv6]
 }

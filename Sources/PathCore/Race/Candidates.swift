@@ -88,10 +88,12 @@ public struct CandidateList: Sendable, Hashable {
             ways.append((address, interfaces))
         }
         var branches: [[Candidate]] = []
+        branches.reserveCapacity(snapshot.interfaces.count)
         var omissions: [Omission] = []
         var awaited: Set<InterfaceIndex> = []
         func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
-            let own = ways.compactMap { $0.interfaces.contains(interface.index) ? $0.address : nil }
+            var own: [IPAddress] = []
+            for way in ways where way.interfaces.contains(interface.index) { own.append(way.address) }
             if own.isEmpty {
                 if branches.isEmpty, awaiting.contains(interface.index), policy.refusal(of: interface) == nil
                 {
@@ -137,6 +139,7 @@ public struct CandidateList: Sendable, Hashable {
             snapshot.excluded.contains { $0.interface.index == index && $0.isDead }
         }
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
+        matches.reserveCapacity(snapshot.interfaces.count)
         switch route(address, address.zone == 0 ? nil : address.zone) {
         case .local(let index): return ([index], false)
         case .via(let index, let length):

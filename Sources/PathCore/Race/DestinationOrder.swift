@@ -10,7 +10,7 @@ public struct DestinationOrder: Sendable {
 
     /// - Parameter sources: the path's own addresses.
     public init(sources: [InterfaceAddress]) {
-        self.sources = sources.filter { $0.state != .tentative }
+        self.sources = sources
     }
 
     /// The destinations, the best first. Equal ones keep their order.
@@ -48,7 +48,8 @@ public struct DestinationOrder: Sendable {
     /// path does not tell).
     private func source(for destination: IPAddress) -> InterfaceAddress? {
         var best: (source: InterfaceAddress, key: UInt64)?
-        for source in sources where source.address.family == destination.family {
+        for source in sources
+        where source.address.family == destination.family && source.state != .tentative {
             let key = sourceKey(source, destination)
             if best.map({ key < $0.key }) ?? true { best = (source, key) }
         }
