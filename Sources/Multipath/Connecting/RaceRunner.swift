@@ -66,14 +66,20 @@ actor RaceRunner {
     private var isWaiting = false
 
     /// A name's resolution by one who asks.
-    struct Resolution {
-        var machine: ResolutionMachine
+    final class Resolution {
+        var machine = ResolutionMachine()
         /// Answers to a question that no longer counts are told by it.
-        var number: Int
-        var network: Network?
+        let number: Int
+        let network: Network?
         /// Asked while no path was allowed, so that a failure says nothing.
-        var hadNoPath: Bool
+        let hadNoPath: Bool
         var isOpen = true
+
+        init(number: Int, network: Network?, hadNoPath: Bool) {
+            self.number = number
+            self.network = network
+            self.hadNoPath = hadNoPath
+        }
     }
 
     /// What an answer depends on: another network, or other servers, may answer otherwise.
@@ -83,7 +89,7 @@ actor RaceRunner {
     }
 
     // By who asks: a path, or (nil) the machine.
-    var resolutions: [RacePlanner.Scope: Resolution] = [:]
+    var resolutions = ShortDictionary<RacePlanner.Scope, Resolution>()
     var questions = 0
     /// Who has asked whether its network translates, and is not answered yet.
     var translationsOpen: Set<RacePlanner.Scope> = []
@@ -200,7 +206,7 @@ actor RaceRunner {
         return result ?? makeResult()
     }
 
-    var isResolved: Bool { !resolutions.values.contains { $0.isOpen } }
+    var isResolved: Bool { !resolutions.contains { $0.value.isOpen } }
 
     // MARK: The plan
 
@@ -287,10 +293,10 @@ actor RaceRunner {
                 transport: transport(of: winner.attempt, candidate), value: winner.value))
     }
 
-    private func setTimer() {
+    func setTimer() {
         var next = isOver ? nil : machine.nextDeadline
         if !isOver {
-            for resolution in resolutions.values {
+            for (_, resolution) in resolutions {
                 if let other = resolution.machine.nextDeadline { next = min(next ?? other, other) }
             }
         }
@@ -301,8 +307,9 @@ actor RaceRunner {
             let token = EventThread.shared.schedule(at: deadline) {
                 self.onEventThread { runner in
                     runner.timer = nil
-                    for scope in Array(runner.resolutions.keys) {
-                        runner.take(runner.resolutions[scope]?.machine.timeReached(.now), scope)
+                    for (scope, resolution) in runner.resolutions
+                    where runner.resolutions[scope] === resolution {
+                        runner.take(resolution.machine.timeReached(.now), scope)
                     }
                     runner.perform(runner.machine.timeReached(.now))
                 }

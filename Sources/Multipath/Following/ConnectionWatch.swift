@@ -91,21 +91,3 @@ extension RaceEntrant {
             policy: policy, monitor: meter.pathMonitor)
     }
 }
-
-extension [IPAddress] {
-    /// Their address families. The set is one of those that are there already.
-    fileprivate var families: Set<IPAddress.Family> {
-        switch (contains { $0.family == .ipv4 }, contains { $0.family == .ipv6 }) {
-        case (true, true): .both
-        case (true, false): .ipv4
-        case (false, true): .ipv6
-        case (false, false): []
-        }
-    }
-}
-
-extension Set<IPAddress.Family> {
-    fileprivate static let ipv4: Set = [.ipv4]
-    fileprivate static let ipv6: Set = [.ipv6]
-    fileprivate static let both: Set = [.ipv4, .ipv6]
-}

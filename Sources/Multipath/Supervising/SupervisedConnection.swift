@@ -190,7 +190,10 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
                 return .nothingWaits
             }
             guard var sample = TransportSample.read(number) else { return nil }
-            sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            // Only a doubt has to know it, and where there was none lately there is none soon.
+            if !agenda.mayGlance(at: .now) {
+                sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            }
             return .sample(sample)
         }
         switch look {
@@ -252,8 +255,12 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private func tell(_ event: SteeringEvent) {
-        // While its address is an interface's: at its end it may be nobody's any more.
-        if case .joined = event { meter.sample() }
+        switch event {
+        // While its address is an interface's: at its end it may be nobody's any more. And what the path before
+        // carried is to be booked there.
+        case .joined, .moved: meter.sample()
+        default: break
+        }
         meter.note(event)
         monitor.suspicions.take(event, in: monitor.latestPath)
         for observer in observers.withLock({ $0 ?? [] }) { observer(event) }

@@ -93,6 +93,7 @@ public struct CandidateList: Sendable, Hashable {
         var awaited: Set<InterfaceIndex> = []
         func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
             var own: [IPAddress] = []
+            own.reserveCapacity(ways.count)
             for way in ways where way.interfaces.contains(interface.index) { own.append(way.address) }
             if own.isEmpty {
                 if branches.isEmpty, awaiting.contains(interface.index), policy.refusal(of: interface) == nil
@@ -158,7 +159,7 @@ public struct CandidateList: Sendable, Hashable {
             else { return }
             matches.append((index, length))
         }
-        for interface in snapshot.interfaces { ask(interface) }
+        for place in snapshot.interfaces.indices { ask(snapshot.interfaces[place]) }
         for excluded in snapshot.excluded where excluded.isOnLinkCandidate { ask(excluded.interface) }
         var longest: UInt8 = 0
         for match in matches { longest = max(longest, match.length) }
@@ -211,6 +212,8 @@ public struct CandidateList: Sendable, Hashable {
         guard let first = addresses.first, addresses.contains(where: { $0.family != first.family }) else {
             return addresses
         }
+        // Mostly they alternate already: a name has one of each.
+        if zip(addresses, addresses.dropFirst()).allSatisfy({ $0.family != $1.family }) { return addresses }
         let same = addresses.filter { $0.family == first.family }
         let other = addresses.filter { $0.family != first.family }
         var result: [IPAddress] = []

@@ -16,10 +16,14 @@ public struct DestinationOrder: Sendable {
     /// The destinations, the best first. Equal ones keep their order.
     public func sorted(_ destinations: [IPAddress]) -> [IPAddress] {
         guard destinations.count > 1 else { return destinations }
-        let ranked = destinations.enumerated().map { position, address in
-            (address: address, key: key(of: address), position: position)
+        // A name has a few: those are sorted by insertion, which keeps the order of equal ones.
+        var sorted: [(address: IPAddress, key: UInt64)] = []
+        sorted.reserveCapacity(destinations.count)
+        for address in destinations {
+            let key = key(of: address)
+            sorted.insert((address, key), at: (sorted.lastIndex { $0.key <= key } ?? -1) + 1)
         }
-        return ranked.sorted { ($0.key, $0.position) < ($1.key, $1.position) }.map(\.address)
+        return sorted.map(\.address)
     }
 
     /// What it sorts by; the lower comes first.
