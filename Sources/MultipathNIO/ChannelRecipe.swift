@@ -160,7 +160,7 @@ struct ChannelRecipe: Sendable {
 }
 
 /// A connection that has won its race, and is to become a channel.
-struct WonConnection: Sendable {
+final class WonConnection: Sendable {
     /// Whoever opens the channel becomes its owner.
     let descriptor: CInt
     let report: EstablishmentReport

@@ -131,37 +131,29 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
         // pipeline at once.
         let loop = recipe.group.next()
-        let bootstrap = with { $0.group = loop }
-        guard bootstrap.recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+        guard recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+            let bootstrap = with { $0.group = loop }
             return loop.makeFutureWithTask {
                 try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
                     .output
             }
         }
         // The same, without a task where that can be, and without a way back from the loop to one.
-        let promise = loop.makePromise(of: (any Channel).self)
-        let (recipe, policy) = (bootstrap.recipe, configuration.policy)
-        @Sendable func open(_ socket: Result<WonConnection, any Error>) {
-            switch socket {
-            case .success(let won):
-                recipe.open(won, on: loop) { promise.completeWith($0.map(\.channel)) }
-            case .failure(let error): promise.fail(error)
-            }
-        }
+        let promised = PromisedChannel(recipe, configuration.policy, loop)
         let isBegun = connector.connectWithoutTask(to: host, port: number, configuration) { race in
-            loop.execute { open(Result { try WonConnection(race.get().socket(), policy) }) }
+            loop.execute { promised.open { try race.get().socket() } }
         }
-        guard !isBegun else { return promise.futureResult }
+        guard !isBegun else { return promised.promise.futureResult }
         Task {
             do {
                 let won = try WonConnection(
-                    await connector.connect(to: host, port: number, configuration), policy)
-                loop.execute { open(.success(won)) }
+                    await connector.connect(to: host, port: number, configuration), configuration.policy)
+                loop.execute { promised.open(won) }
             } catch {
-                promise.fail(error)
+                promised.promise.fail(error)
             }
         }
-        return promise.futureResult
+        return promised.promise.futureResult
     }
 
     /// Connects to an address, over the best path that leads there. One of a Unix domain socket has no paths
@@ -187,6 +179,35 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     /// - Parameter socket: the channel becomes its owner.
     public func withConnectedSocket(_ socket: NIOBSDSocket.Handle) -> EventLoopFuture<any Channel> {
         recipe.clientBootstrap(configuration).withConnectedSocket(socket)
+    }
+}
+
+/// A channel that somebody has a future of.
+private final class PromisedChannel: Sendable {
+    let promise: EventLoopPromise<any Channel>
+    private let recipe: ChannelRecipe
+    private let policy: PathPolicy
+    private let loop: any EventLoop
+
+    init(_ recipe: ChannelRecipe, _ policy: PathPolicy, _ loop: any EventLoop) {
+        promise = loop.makePromise()
+        self.recipe = recipe
+        self.policy = policy
+        self.loop = loop
+    }
+
+    /// On the loop.
+    func open(_ socket: () throws -> ConnectedSocket) {
+        do {
+            open(try WonConnection(socket(), policy))
+        } catch {
+            promise.fail(error)
+        }
+    }
+
+    /// On the loop.
+    func open(_ won: WonConnection) {
+        recipe.open(won, on: loop) { [promise] result in promise.completeWith(result.map(\.channel)) }
     }
 }
 

@@ -11,11 +11,11 @@ public import Logging
 public struct Connector: Sendable {
     /// Where it learns of paths. Connectors that live at the same time do well to share one.
     public let monitor: PathMonitor
-    private let logger: Logger
-    private let resolver: any Resolver
+    fileprivate let logger: Logger
+    fileprivate let resolver: any Resolver
     private let observers: [any ConnectionObserver]
     /// What this connector's connections have learnt.
-    private let history = ConnectionHistory()
+    fileprivate let history = ConnectionHistory()
 
     /// The process's own, for all who don't bring one.
     public static let shared = Connector()
@@ -65,11 +65,10 @@ public struct Connector: Sendable {
         completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
     ) -> Bool {
         guard observers.isEmpty, let snapshot = monitor.latestPath else { return false }
-        let runner = runner(host, port, configuration, snapshot, begun: .now)
+        let wish = ConnectionWish(self, host, port, configuration, followers: [])
+        let runner = wish.runner(snapshot, begun: .now)
         guard runner.jobs == nil else { return false }
-        runner.start { result in
-            completion(won(host, port, configuration, result, followers: []))
-        }
+        runner.start { completion(wish.outcome(of: $0)) }
         return true
     }
 
@@ -112,7 +111,7 @@ public struct Connector: Sendable {
             preconditionFailure("a confirmed winner has a value")
         }
         let report = race.report(local: confirmed.local, handshakeRTT: confirmed.meter.handshakeRTT)
-        race.followers.connected(report, confirmed.meter)
+        race.wish.connected(report, confirmed.meter)
         return (confirmed.value, report)
     }
 
@@ -127,45 +126,17 @@ public struct Connector: Sendable {
         _ confirmation: RaceRunner.Confirmation? = nil
     ) async throws(ConnectionError) -> WonRace {
         let begun = MonotonicTime.now
-        let followers = observers.compactMap { $0.connecting(to: host, port: port, configuration) }
+        let wish = ConnectionWish(
+            self, host, port, configuration,
+            followers: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
         let snapshot: PathSnapshot
         do throws(ConnectionError) {
             snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
         } catch {
-            throw failed(error, followers)
+            throw wish.failed(error)
         }
-        let runner = runner(host, port, configuration, snapshot, begun: begun, confirmation)
-        return try await won(host, port, configuration, runner.run(), followers: followers).get()
-    }
-
-    private func runner(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ snapshot: PathSnapshot,
-        begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
-    ) -> RaceRunner {
-        RaceRunner(
-            host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-            history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
-            confirmation: confirmation)
-    }
-
-    private func won(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration, _ result: RaceRunner.Result,
-        followers: [any ConnectionFollower]
-    ) -> Result<WonRace, ConnectionError> {
-        guard let winner = result.winner else {
-            return .failure(failed(error(host, port, configuration, result), followers))
-        }
-        return .success(
-            WonRace(
-                host: host, port: port, configuration: configuration, connector: self, result: result,
-                winner: winner, followers: followers))
-    }
-
-    private func failed(
-        _ error: ConnectionError, _ followers: [any ConnectionFollower]
-    ) -> ConnectionError {
-        logger.debug("not connected", metadata: ["error": "\(error)"])
-        return followers.failed(error)
+        let result = await wish.runner(snapshot, begun: begun, confirmation).run()
+        return try wish.outcome(of: result).get()
     }
 
     /// The paths now. That, too, must not take longer than the caller waits.
@@ -193,20 +164,56 @@ public struct Connector: Sendable {
                 duration: begun.duration(to: .now))
         }
     }
+}
 
-    fileprivate func log(_ report: EstablishmentReport) {
-        logger.debug(
+/// What somebody asked of a connector, and who follows it.
+final class ConnectionWish: Sendable {
+    let host: String
+    let port: UInt16
+    let configuration: ConnectionConfiguration
+    fileprivate let followers: [any ConnectionFollower]
+    fileprivate let connector: Connector
+
+    init(
+        _ connector: Connector, _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
+        followers: [any ConnectionFollower]
+    ) {
+        self.connector = connector
+        self.host = host
+        self.port = port
+        self.configuration = configuration
+        self.followers = followers
+    }
+
+    fileprivate func runner(
+        _ snapshot: PathSnapshot, begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
+    ) -> RaceRunner {
+        RaceRunner(
+            host: host, port: port, configuration: configuration, snapshot: snapshot,
+            resolver: connector.resolver, history: connector.history, updates: connector.monitor.channel,
+            suspicions: connector.monitor.suspicions, begun: begun, confirmation: confirmation)
+    }
+
+    fileprivate func outcome(of race: RaceRunner.Result) -> Result<WonRace, ConnectionError> {
+        race.winner == nil ? .failure(failed(error(race))) : .success(WonRace(wish: self, result: race))
+    }
+
+    fileprivate func failed(_ error: ConnectionError) -> ConnectionError {
+        connector.logger.debug("not connected", metadata: ["error": "\(error)"])
+        return followers.failed(error)
+    }
+
+    fileprivate func connected(_ report: EstablishmentReport, _ meter: ConnectionMeter) {
+        connector.logger.debug(
             "connected",
             metadata: [
                 "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
                 "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
             ])
+        followers.connected(report, meter)
     }
 
-    private func error(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        _ result: RaceRunner.Result
-    ) -> ConnectionError {
+    private func error(_ result: RaceRunner.Result) -> ConnectionError {
         let snapshot = result.snapshot
         func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
             ConnectionError(
@@ -265,16 +272,17 @@ extension PathSnapshot {
 
 /// A race that somebody won.
 package struct WonRace: Sendable {
-    fileprivate let host: String
-    fileprivate let port: UInt16
-    fileprivate let configuration: ConnectionConfiguration
-    fileprivate let connector: Connector
+    fileprivate let wish: ConnectionWish
     fileprivate let result: RaceRunner.Result
-    fileprivate let winner: RaceRunner.Winner
-    fileprivate let followers: [any ConnectionFollower]
+
+    fileprivate var winner: RaceRunner.Winner {
+        guard let winner = result.winner else { preconditionFailure("a race that is won has a winner") }
+        return winner
+    }
 
     /// The winner's socket. It is taken once.
     package func socket() throws(ConnectionError) -> ConnectedSocket {
+        let winner = winner
         guard let socket = winner.attempt.take() else {
             preconditionFailure("a winner's socket is taken once")
         }
@@ -282,34 +290,33 @@ package struct WonRace: Sendable {
         do throws(SystemError) {
             let meter = try ConnectionMeter(
                 descriptor, transport: winner.transport, level: winner.attempt.level,
-                interface: winner.candidate.interfaceName, monitor: connector.monitor)
+                interface: winner.candidate.interfaceName, monitor: wish.connector.monitor)
             let report = report(
                 local: SocketOption.localEndpoint(of: descriptor), handshakeRTT: meter.handshakeRTT)
-            followers.connected(report, meter)
+            wish.connected(report, meter)
             return ConnectedSocket(
                 report: report, socket: socket, meter: meter,
                 steering: Steering(
-                    interface: winner.candidate.interface, configuration: configuration,
-                    otherRemotes: result.addresses.map { IPEndpoint($0, port: port) }))
+                    interface: winner.candidate.interface, configuration: wish.configuration,
+                    otherRemotes: result.addresses.map { IPEndpoint($0, port: wish.port) }))
         } catch {
-            throw followers.failed(
+            throw wish.failed(
                 ConnectionError(
-                    .allAttemptsFailed, host: host, port: port, reason: "\(error)",
+                    .allAttemptsFailed, host: wish.host, port: wish.port, reason: "\(error)",
                     duration: result.duration, attempts: result.attempts, omissions: result.omissions))
         }
     }
 
     fileprivate func report(local: IPEndpoint?, handshakeRTT: Duration?) -> EstablishmentReport {
-        let report = EstablishmentReport(
-            host: host, port: port, transport: winner.transport,
+        let winner = winner
+        return EstablishmentReport(
+            host: wish.host, port: wish.port, transport: winner.transport,
             control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
-            mode: configuration.mode, interface: winner.candidate.interfaceName,
+            mode: wish.configuration.mode, interface: winner.candidate.interfaceName,
             local: local, remote: winner.candidate.endpoint,
             resolution: result.resolution, addresses: result.addresses, duration: result.duration,
             handshakeRTT: handshakeRTT,
             attempts: result.attempts, omissions: result.omissions)
-        connector.log(report)
-        return report
     }
 }
 
