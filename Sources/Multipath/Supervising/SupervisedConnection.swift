@@ -256,9 +256,10 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     private func tell(_ event: SteeringEvent) {
         switch event {
-        // While its address is an interface's: at its end it may be nobody's any more. And what the path before
-        // carried is to be booked there.
-        case .joined, .moved: meter.sample()
+        // While its address is an interface's: at its end it may be nobody's any more.
+        case .joined: meter.sample()
+        // What the path before carried is to be booked there.
+        case .moved: meter.sampleKnown()
         default: break
         }
         meter.note(event)

@@ -20,8 +20,9 @@ public struct DestinationOrder: Sendable {
         var sorted: [(address: IPAddress, key: UInt64)] = []
         sorted.reserveCapacity(destinations.count)
         for address in destinations {
-            let key = key(of: address)
-            sorted.insert((address, key), at: (sorted.lastIndex { $0.key <= key } ?? -1) + 1)
+            let ranked = (address: address, key: key(of: address))
+            let place = (sorted.lastIndex { $0.key <= ranked.key } ?? -1) + 1
+            if place == sorted.count { sorted.append(ranked) } else { sorted.insert(ranked, at: place) }
         }
         return sorted.map(\.address)
     }
