@@ -4,13 +4,16 @@ import Glibc
 ///
 /// Not Synchronization's Mutex: on Linux that is a futex inside the standard library, where ThreadSanitizer
 /// can't see it, and takes every use of it for a race.
-package final class Locked<Value: ~Copyable>: @unchecked Sendable {
+///
+/// Public, though this module is no product: what is `package` is not inlined into other modules, and would be called
+/// unspecialised.
+public final class Locked<Value: ~Copyable>: @unchecked Sendable {
     /// The mutex, and behind it the value: inside the object every use of it would be checked for exclusivity, which
     /// the lock sees to.
     @usableFromInline let memory: UnsafeMutableRawPointer
 
     @inlinable
-    package init(_ value: consuming sending Value) {
+    public init(_ value: consuming sending Value) {
         memory = LockMemory.make(MemoryLayout<Value>.size, alignment: MemoryLayout<Value>.alignment)
         pointer.initialize(to: value)
     }
@@ -26,9 +29,8 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     }
 
     /// Runs `body` alone. It must not take the same lock again.
-    // Inlined, because whoever calls it in another module would call it unspecialised.
     @inlinable
-    package func withLock<Result: ~Copyable, Failure: Error>(
+    public func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         LockMemory.lock(memory)

@@ -33,42 +33,63 @@ struct ChannelRecipe: Sendable {
     /// channel's event loop.
     ///
     /// - Parameters:
-    ///   - descriptor: the channel becomes its owner.
+    ///   - loop: the channel's, which this is called on.
     ///   - completion: called on that loop.
     func open<Output: Sendable>(
-        _ descriptor: CInt, of won: WonConnection,
+        _ won: WonConnection, on loop: any EventLoop,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
-        completion: @escaping @Sendable (Result<(MultipathConnection, Output), any Error>) -> Void
+        completion:
+            @escaping @Sendable (Result<(connection: MultipathConnection, output: Output), any Error>) -> Void
     ) {
-        let loop = group.next()
-        loop.execute {
-            let made = NIOLoopBoundBox<(MultipathConnection, Output)?>(nil, eventLoop: loop)
-            ClientBootstrap(group: loop).channelInitializer { channel in
-                @Sendable func finish() -> EventLoopFuture<Void> {
-                    do {
-                        try channel.pipeline.syncOperations.addHandlers(protocolHandlers(), position: .first)
-                        let connection = try MultipathConnection(
-                            channel: channel, meter: won.meter, watch: won.watch,
-                            supervision: won.supervision)
-                        return initializer(channel).hop(to: loop).flatMapThrowing { output in
-                            // A channel that is closed must not be registered.
-                            if connection.isClosed { throw ChannelError.alreadyClosed }
-                            made.value = (connection, output)
-                        }
-                    } catch {
-                        return loop.makeFailedFuture(error)
-                    }
-                }
-                return prepare(channel)?.flatMap(finish) ?? finish()
-            }.withConnectedSocket(descriptor).whenComplete { result in
-                completion(
-                    result.map { _ in
-                        guard let made = made.value else { preconditionFailure("an open channel is made") }
-                        // The channel is active, and nothing has been read yet.
-                        made.0.begin(won.report)
-                        return made
-                    })
+        let output = NIOLoopBoundBox<Output?>(nil, eventLoop: loop)
+        open(won, on: loop) { connection in
+            initializer(connection.channel).hop(to: loop).flatMapThrowing { made in
+                // The initializer, too, may close it.
+                if connection.isClosed { throw ChannelError.alreadyClosed }
+                output.value = made
             }
+        } completion: { result in
+            completion(
+                result.map { connection in
+                    guard let output = output.value else { preconditionFailure("an open channel is made") }
+                    return (connection, output)
+                })
+        }
+    }
+
+    /// - Parameter last: what remains to be done before the channel is registered; nil for nothing.
+    func open(
+        _ won: WonConnection, on loop: any EventLoop,
+        last: (@Sendable (MultipathConnection) -> EventLoopFuture<Void>)? = nil,
+        completion: @escaping @Sendable (Result<MultipathConnection, any Error>) -> Void
+    ) {
+        let made = NIOLoopBoundBox<MultipathConnection?>(nil, eventLoop: loop)
+        ClientBootstrap(group: loop).channelInitializer { channel in
+            @Sendable func finish() -> EventLoopFuture<Void> {
+                do {
+                    let handlers = protocolHandlers()
+                    if !handlers.isEmpty {
+                        try channel.pipeline.syncOperations.addHandlers(handlers, position: .first)
+                    }
+                    let connection = try MultipathConnection(
+                        channel: channel, meter: won.meter, watch: won.watch, supervision: won.supervision)
+                    // A channel that is closed must not be registered.
+                    if connection.isClosed { throw ChannelError.alreadyClosed }
+                    made.value = connection
+                    return last?(connection) ?? loop.makeSucceededVoidFuture()
+                } catch {
+                    return loop.makeFailedFuture(error)
+                }
+            }
+            return prepare(channel)?.flatMap(finish) ?? finish()
+        }.withConnectedSocket(won.descriptor).whenComplete { result in
+            completion(
+                result.map { _ in
+                    guard let connection = made.value else { preconditionFailure("an open channel is made") }
+                    // The channel is active, and nothing has been read yet.
+                    connection.begin(won.report)
+                    return connection
+                })
         }
     }
 
@@ -138,12 +159,22 @@ struct ChannelRecipe: Sendable {
     }
 }
 
-/// What belongs to a connection that has won its race, beside its descriptor.
-struct WonConnection: Sendable {
+/// A connection that has won its race, and is to become a channel.
+final class WonConnection: Sendable {
+    /// Whoever opens the channel becomes its owner.
+    let descriptor: CInt
     let report: EstablishmentReport
     let meter: ConnectionMeter
     let watch: ConnectionWatch
     let supervision: Supervision?
+
+    init(_ socket: consuming ConnectedSocket, _ policy: PathPolicy) throws {
+        report = socket.report
+        meter = socket.transferMeter
+        watch = try socket.watch(policy: policy)
+        supervision = try socket.supervision()
+        descriptor = socket.takeDescriptor()
+    }
 }
 
 /// A channel that a recipe is making.

@@ -74,9 +74,10 @@ public struct MultipathBootstrap: Sendable {
     ) async throws -> (connection: MultipathConnection, output: Output) {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.confirmation != nil else {
-            let (descriptor, won) = try await race(to: host, port: port, attempt)
+            let won = try WonConnection(await connector.connect(to: host, port: port, attempt), policy)
             return try await withCheckedThrowingContinuation { continuation in
-                recipe.open(descriptor, of: won, initializer) { continuation.resume(with: $0) }
+                let loop = recipe.group.next()
+                loop.execute { recipe.open(won, on: loop, initializer) { continuation.resume(with: $0) } }
             }
         }
         let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
@@ -90,19 +91,6 @@ public struct MultipathBootstrap: Sendable {
         }
         prepared.connection.begin(report)
         return (prepared.connection, prepared.output)
-    }
-
-    /// Runs a race that the first complete handshake wins.
-    ///
-    /// - Returns: the winner's descriptor, whose owner the caller becomes.
-    private func race(
-        to host: String, port: UInt16, _ attempt: ConnectionConfiguration
-    ) async throws -> (CInt, WonConnection) {
-        let socket = try await connector.connect(to: host, port: port, attempt)
-        let won = WonConnection(
-            report: socket.report, meter: socket.transferMeter,
-            watch: try socket.watch(policy: configuration.policy), supervision: try socket.supervision())
-        return (socket.takeDescriptor(), won)
     }
 }
 
@@ -143,28 +131,29 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
         // pipeline at once.
         let loop = recipe.group.next()
-        let bootstrap = with { $0.group = loop }
-        guard bootstrap.recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+        guard recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+            let bootstrap = with { $0.group = loop }
             return loop.makeFutureWithTask {
                 try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
                     .output
             }
         }
-        // The same, without a way back from the loop to a task and from that to the loop.
-        let promise = loop.makePromise(of: (any Channel).self)
+        // The same, without a task where that can be, and without a way back from the loop to one.
+        let promised = PromisedChannel(recipe, configuration.policy, loop)
+        let isBegun = connector.connectWithoutTask(to: host, port: number, configuration) { race in
+            loop.execute { promised.open { try race.get().socket() } }
+        }
+        guard !isBegun else { return promised.promise.futureResult }
         Task {
             do {
-                let (descriptor, won) = try await bootstrap.race(to: host, port: number, configuration)
-                bootstrap.recipe.open(descriptor, of: won) {
-                    $0.eventLoop.makeSucceededVoidFuture()
-                } completion: {
-                    promise.completeWith($0.map { $0.0.channel })
-                }
+                let won = try WonConnection(
+                    await connector.connect(to: host, port: number, configuration), configuration.policy)
+                loop.execute { promised.open(won) }
             } catch {
-                promise.fail(error)
+                promised.promise.fail(error)
             }
         }
-        return promise.futureResult
+        return promised.promise.futureResult
     }
 
     /// Connects to an address, over the best path that leads there. One of a Unix domain socket has no paths
@@ -190,6 +179,35 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     /// - Parameter socket: the channel becomes its owner.
     public func withConnectedSocket(_ socket: NIOBSDSocket.Handle) -> EventLoopFuture<any Channel> {
         recipe.clientBootstrap(configuration).withConnectedSocket(socket)
+    }
+}
+
+/// A channel that somebody has a future of.
+private final class PromisedChannel: Sendable {
+    let promise: EventLoopPromise<any Channel>
+    private let recipe: ChannelRecipe
+    private let policy: PathPolicy
+    private let loop: any EventLoop
+
+    init(_ recipe: ChannelRecipe, _ policy: PathPolicy, _ loop: any EventLoop) {
+        promise = loop.makePromise()
+        self.recipe = recipe
+        self.policy = policy
+        self.loop = loop
+    }
+
+    /// On the loop.
+    func open(_ socket: () throws -> ConnectedSocket) {
+        do {
+            open(try WonConnection(socket(), policy))
+        } catch {
+            promise.fail(error)
+        }
+    }
+
+    /// On the loop.
+    func open(_ won: WonConnection) {
+        recipe.open(won, on: loop) { [promise] result in promise.completeWith(result.map(\.channel)) }
     }
 }
 

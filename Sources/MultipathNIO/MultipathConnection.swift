@@ -14,21 +14,13 @@ import NIOPosix
 public final class MultipathConnection: Sendable {
     public let channel: any Channel
     /// What happens to the connection, in order, to its end. For one consumer.
-    public let events: AsyncStream<ConnectionEvent>
-
-    private struct State {
-        var establishment: EstablishmentReport?
-        var hasBegun = false
-        var isClosed = false
-        var applicationProtocol: String?
-    }
+    public var events: AsyncStream<ConnectionEvent> { log.events }
 
     private let meter: ConnectionMeter
     /// Nil for a connection that a listener accepted: it has no choice of paths.
     let watch: ConnectionWatch?
     let supervision: Supervision?
-    private let report: AsyncStream<ConnectionEvent>.Continuation
-    private let state = NIOLockedValueBox(State())
+    private let log: EventLog
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
     init(
@@ -41,44 +33,31 @@ public final class MultipathConnection: Sendable {
         self.channel = channel
         self.meter = meter
         self.watch = watch
-        (events, report) = AsyncStream.makeStream(of: ConnectionEvent.self)
-        channel.closeFuture.whenComplete { [report, state] _ in
+        let log = EventLog(meter)
+        self.log = log
+        channel.closeFuture.whenComplete { _ in
             // Their own descriptors keep the socket open until here: the peer sees the end only now.
             watch?.stop()
             supervision?.stop()
             meter.finish()
-            let hasBegun = state.withLockedValue { state in
-                state.isClosed = true
-                return state.hasBegun
-            }
-            if hasBegun { Self.end(report, meter) }
+            log.close()
         }
-    }
-
-    /// The last event of a connection that has begun.
-    private static func end(_ report: AsyncStream<ConnectionEvent>.Continuation, _ meter: ConnectionMeter) {
-        report.yield(.closed(meter.report()))
-        report.finish()
     }
 
     /// Whether the channel has closed.
-    var isClosed: Bool { state.withLockedValue { $0.isClosed } }
+    var isClosed: Bool { log.isClosed }
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
-        state.withLockedValue { $0.establishment = establishment }
-        if let establishment {
-            report.yield(.established(establishment))
-            if let reason = establishment.transport.fallbackReason { report.yield(.fellBack(reason)) }
-        }
-        watch?.observe { [report] event in
+        log.begin(establishment)
+        watch?.observe { [log] event in
             switch event {
-            case .viability(let isViable, let trouble): report.yield(.viability(isViable, trouble))
-            case .betterPath(let name): report.yield(.betterPath(name))
+            case .viability(let isViable, let trouble): log.add(.viability(isViable, trouble))
+            case .betterPath(let name): log.add(.betterPath(name))
             }
         }
-        supervision?.observe { [report, channel] event in
-            report.yield(.steering(event))
+        supervision?.observe { [log, channel] event in
+            log.add(.steering(event))
             if case .gaveUp(let patience) = event {
                 channel.eventLoop.execute {
                     channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
@@ -87,23 +66,16 @@ public final class MultipathConnection: Sendable {
             }
         }
         supervision?.start()
-        let isClosed = state.withLockedValue { state in
-            state.hasBegun = true
-            return state.isClosed
-        }
-        if isClosed { Self.end(report, meter) }
     }
 
-    func agreed(on applicationProtocol: String?) {
-        state.withLockedValue { $0.applicationProtocol = applicationProtocol }
-    }
+    func agreed(on applicationProtocol: String?) { log.agreed(on: applicationProtocol) }
 
     /// How the connection came about; nil for one that a listener accepted.
-    public var establishment: EstablishmentReport? { state.withLockedValue { $0.establishment } }
+    public var establishment: EstablishmentReport? { log.establishment }
 
     /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
     /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
-    public var applicationProtocol: String? { state.withLockedValue { $0.applicationProtocol } }
+    public var applicationProtocol: String? { log.applicationProtocol }
 
     /// Connects to a host by name or address.
     ///

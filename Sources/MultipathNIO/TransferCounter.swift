@@ -12,15 +12,17 @@ final class TransferCounter: ChannelDuplexHandler {
     private var sent = 0
     private var received = 0
     /// The meter takes one at the connection's beginning, and one at its end.
-    private var nextSample = NIODeadline.now() + TransferCounter.sampleInterval
-
-    /// A sample costs about 2 µs; at this interval nobody can measure it.
-    private static let sampleInterval = TimeAmount.milliseconds(100)
+    private var nextSample: NIODeadline
+    private let sampleInterval: TimeAmount
 
     init(_ meter: ConnectionMeter, _ watch: ConnectionWatch? = nil, _ supervision: Supervision? = nil) {
         self.meter = meter
         self.watch = watch
         self.supervision = supervision
+        // A sample takes some microseconds. Who steers a connection takes one himself when a subflow comes or goes,
+        // and when the data moves to another path.
+        sampleInterval = supervision == nil ? .milliseconds(100) : .seconds(1)
+        nextSample = .now() + sampleInterval
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -59,7 +61,7 @@ final class TransferCounter: ChannelDuplexHandler {
         (sent, received) = (0, 0)
         let now = NIODeadline.now()
         guard now >= nextSample else { return }
-        nextSample = now + Self.sampleInterval
+        nextSample = now + sampleInterval
         meter.sample()
     }
 }

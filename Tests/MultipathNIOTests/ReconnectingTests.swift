@@ -52,12 +52,17 @@ struct ReconnectingTests {
     @Test("tells its path's end and return among its events")
     func events() async throws {
         let monitor = PathMonitor()
+        let (accepted, acceptance) = AsyncStream.makeStream(of: Void.self)
         let events = try await withServer { _, stream in
+            acceptance.yield()
             try await stream.executeThenClose { inbound, _ in for try await _ in inbound {} }
         } _: { port in
             let connection = try await bootstrap(Connector(monitor: monitor))
                 .connect(host: "127.0.0.1", port: port) { $0.eventLoop.makeSucceededVoidFuture() }
                 .connection
+            // A listener that closes before it has accepted drops an asynchronous channel that nobody has finished,
+            // at which SwiftNIO traps.
+            for await _ in accepted { break }
             let real = try await monitor.currentPath()
             var gone = real
             gone.excluded.removeAll { $0.interface.name == "lo" }

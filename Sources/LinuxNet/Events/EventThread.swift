@@ -29,6 +29,12 @@ package final class EventThread: SerialExecutor {
         var jobs: [UnownedJob] = []
         var closures: [@Sendable () -> Void] = []
         var isEmpty: Bool { jobs.isEmpty && closures.isEmpty }
+
+        /// Its memory stays for what comes next.
+        mutating func empty() {
+            jobs.removeAll(keepingCapacity: true)
+            closures.removeAll(keepingCapacity: true)
+        }
     }
 
     /// What only the thread itself touches.
@@ -38,6 +44,8 @@ package final class EventThread: SerialExecutor {
         var timers: [(deadline: MonotonicTime, token: Token)] = []
         var timerBodies: [Token: (deadline: MonotonicTime, body: () -> Void)] = [:]
         var nextToken: Token = 1
+        /// An empty inbox, to be exchanged for the full one.
+        var spare = Inbox()
     }
 
     private let name: String
@@ -166,10 +174,7 @@ package final class EventThread: SerialExecutor {
         thread.store(pthread_self(), ordering: .relaxed)
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let wait = confined.timers.last.map {
-                max(0, MonotonicTime.now.duration(to: $0.deadline).wholeNanoseconds)
-            }
-            let count = mp_epoll_wait(epoll, &events, CInt(events.count), wait ?? -1)
+            let count = mp_epoll_wait(epoll, &events, CInt(events.count), nanosecondsToNextTimer ?? -1)
             precondition(count >= 0 || errno == EINTR, "epoll_wait: \(SystemError.words(errno))")
             for event in events.prefix(Int(max(0, count))) {
                 // The fields are packed: copy before use.
@@ -186,6 +191,12 @@ package final class EventThread: SerialExecutor {
         }
     }
 
+    private var nanosecondsToNextTimer: Int64? {
+        guard let deadline = confined.timers.last?.deadline else { return nil }
+        let now = MonotonicTime.now
+        return deadline <= now ? 0 : deadline.nanoseconds - now.nanoseconds
+    }
+
     private func runTimers() {
         guard !confined.timers.isEmpty else { return }
         let now = MonotonicTime.now
@@ -196,12 +207,12 @@ package final class EventThread: SerialExecutor {
     }
 
     private func runInbox() {
-        let inbox = inbox.withLock { inbox in
-            let taken = inbox
-            inbox = Inbox()
-            return taken
-        }
-        for closure in inbox.closures { closure() }
-        for job in inbox.jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        var taken = Inbox()
+        swap(&taken, &confined.spare)
+        inbox.withLock { swap(&$0, &taken) }
+        for closure in taken.closures { closure() }
+        for job in taken.jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        taken.empty()
+        swap(&taken, &confined.spare)
     }
 }

@@ -49,7 +49,9 @@ package struct PathManagerSetting: Sendable, Hashable {
     func open() throws(SystemError) -> OpenSetting {
         OpenSetting(
             file: Descriptor(
-                owning: try systemCall("open \(path)") { Glibc.open(path, O_RDWR | O_CLOEXEC) }),
+                owning: try systemCall("open \(path)") {
+                    path.withCString { Glibc.open($0, O_RDWR | O_CLOEXEC) }
+                }),
             setting: self)
     }
 }
@@ -59,14 +61,20 @@ struct OpenSetting: ~Copyable {
     fileprivate let setting: PathManagerSetting
 
     func read() throws(SystemError) -> String {
-        var bytes = [UInt8](repeating: 0, count: 64)
-        let count = try systemCall("read \(setting.path)") { pread(file.number, &bytes, bytes.count, 0) }
-        return String(decoding: bytes[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        // The longest name is shorter than this.
+        var bytes: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        let count = try systemCall("read \(setting.path)") {
+            withUnsafeMutableBytes(of: &bytes) { pread(file.number, $0.baseAddress, $0.count, 0) }
+        }
+        return withUnsafeBytes(of: bytes) { bytes in
+            String(decoding: bytes.prefix(count).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        }
     }
 
     func write(_ value: String) throws(SystemError) {
-        let bytes = Array(value.utf8)
-        try systemCall("write '\(value)' to \(setting.path)") { pwrite(file.number, bytes, bytes.count, 0) }
+        try systemCall("write '\(value)' to \(setting.path)") {
+            value.withCString { pwrite(file.number, $0, value.utf8.count, 0) }
+        }
     }
 
     var selectsUserspace: Bool { get throws(SystemError) { try read() == setting.userspace } }
@@ -79,6 +87,7 @@ package struct UserspaceSelection: Sendable {
     private let notes: RestingNotes?
     /// How long to wait for others who do the same.
     private let patience: Duration
+    private let latestNote = Locked<RestingNotes.Note?>(nil)
 
     package init(_ setting: PathManagerSetting, notes: RestingNotes?, patience: Duration = .milliseconds(250))
     {
@@ -98,7 +107,8 @@ package struct UserspaceSelection: Sendable {
     ) throws(SystemError) -> Value {
         let lock = try takeLock()
         let file = try setting.open()
-        let note = notes?.note(of: lock)
+        let note = notes?.note(of: lock, orElse: latestNote.withLock { $0 })
+        latestNote.withLock { $0 = note }
         let before = try file.read()
         var resting = before
         if before == setting.userspace {
@@ -179,18 +189,22 @@ package struct RestingNotes: Sendable, Hashable {
     }
 
     /// The note of the network namespace that a socket belongs to.
-    func note(of socket: borrowing Descriptor) -> Note? {
+    ///
+    /// - Parameter known: a note that may be the one.
+    func note(of socket: borrowing Descriptor, orElse known: Note? = nil) -> Note? {
         var cookie: UInt64 = 0
         var length = socklen_t(MemoryLayout<UInt64>.size)
         // A namespace's cookie is never used again, unlike its inode number (Linux 5.14).
         guard getsockopt(socket.number, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length) == 0 else {
             return nil
         }
-        return Note(folder: folder, path: "\(folder)/path-manager-\(cookie)")
+        if let known, known.cookie == cookie { return known }
+        return Note(folder: folder, cookie: cookie, path: "\(folder)/path-manager-\(cookie)")
     }
 
     struct Note {
         fileprivate let folder: String
+        fileprivate let cookie: UInt64
         let path: String
 
         /// nil where there is none, or none to be trusted.
@@ -207,17 +221,17 @@ package struct RestingNotes: Sendable, Hashable {
         /// A note that can't be kept is done without.
         func write(_ text: String) {
             let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
-            var number = Glibc.open(path, flags, 0o600)
+            var number = path.withCString { Glibc.open($0, flags, 0o600) }
             if number < 0, errno == ENOENT, mkdir(folder, 0o700) == 0 {
-                number = Glibc.open(path, flags, 0o600)
+                number = path.withCString { Glibc.open($0, flags, 0o600) }
             }
             guard number >= 0 else { return }
             let file = Descriptor(owning: number)
-            let bytes = Array(text.utf8)
-            if Glibc.write(file.number, bytes, bytes.count) != bytes.count { remove() }
+            let count = text.utf8.count
+            if text.withCString({ Glibc.write(file.number, $0, count) }) != count { remove() }
         }
 
-        func remove() { unlink(path) }
+        func remove() { _ = path.withCString { unlink($0) } }
 
         private func isOurs(_ folder: String) -> Bool {
             var status = stat()

@@ -7,11 +7,17 @@ import PathCore
 /// joins of their peers; where nobody does, the kernel refuses them (mptcp_userspace_pm_active).
 package final class SubflowEvents {
     private let thread: EventThread
+    private let hidesCreations: Bool
     private var notifications: GenericNotifications?
     private var registration: EventThread.Token?
     private var malformedBefore = 0
 
-    package init(on thread: EventThread) { self.thread = thread }
+    /// - Parameter hidesCreations: whether to be told nothing of connections until they are established: each costs
+    ///   the thread a wake-up, and who only steers has no use for it.
+    package init(on thread: EventThread, hidesCreations: Bool = false) {
+        self.thread = thread
+        self.hidesCreations = hidesCreations
+    }
 
     /// Messages that could not be read, or whose event is not known.
     package private(set) var unknown = 0
@@ -28,7 +34,8 @@ package final class SubflowEvents {
         thread.checkIsolated()
         stop()
         do throws(SystemError) {
-            let notifications = try GenericNotifications.subflowEvents()
+            let notifications = try GenericNotifications.subflowEvents(
+                without: hidesCreations ? PathManagerEvent.created : nil)
             registration = try thread.add(notifications.descriptor, for: .readable) { [weak self] _ in
                 self?.takeEvents(handler)
             }
@@ -62,11 +69,11 @@ package final class SubflowEvents {
 }
 
 extension GenericNotifications {
-    /// A socket that gets the path manager's events.
+    /// A socket that gets the path manager's events, but for those of one kind.
     /// - Throws: EPERM without CAP_NET_ADMIN, ENOENT where the kernel has no such events.
-    static func subflowEvents() throws(SystemError) -> GenericNotifications {
+    static func subflowEvents(without kind: UInt8? = nil) throws(SystemError) -> GenericNotifications {
         let family = try GenericNetlink().family(PathManagerFamily.name)
-        return try GenericNotifications(family, groups: [PathManagerFamily.events])
+        return try GenericNotifications(family, groups: [PathManagerFamily.events], without: kind)
     }
 }
 

@@ -159,11 +159,16 @@ final class GenericNotifications {
     /// Messages that could not be read.
     private(set) var malformed = 0
 
+    /// - Parameter command: messages with it wake nobody.
     /// - Throws: ENOENT where the family has no such group, EPERM where it is for administrators only.
-    init(_ family: GenericFamily, groups: [String]) throws(SystemError) {
+    init(
+        _ family: GenericFamily, groups: [String], without command: UInt8? = nil
+    ) throws(SystemError) {
         self.family = family
         socket = try NetlinkSocket(bus: NETLINK_GENERIC, nonBlocking: true)
         buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
+        // Before the first group is joined, so that nothing slips in.
+        if let command { try socket.attachFilter(Self.filter(without: command)) }
         for name in groups {
             guard let group = family.groups[name] else {
                 throw SystemError("join \(family.name)'s group \(name)", errno: ENOENT)
@@ -173,6 +178,16 @@ final class GenericNotifications {
     }
 
     deinit { buffer.deallocate() }
+
+    private static func filter(without command: UInt8) -> [sock_filter] {
+        [
+            // genlmsghdr.cmd
+            sock_filter(code: UInt16(BPF_LD | BPF_B | BPF_ABS), jt: 0, jf: 0, k: 16),
+            sock_filter(code: UInt16(BPF_JMP | BPF_JEQ | BPF_K), jt: 0, jf: 1, k: UInt32(command)),
+            sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: 0),
+            sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: .max),
+        ]
+    }
 
     /// For waiting until it is readable.
     var descriptor: CInt { socket.descriptor }

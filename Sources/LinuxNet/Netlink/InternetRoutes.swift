@@ -58,12 +58,13 @@ extension RouteTables {
     ) throws(SystemError) -> RouteAnswer {
         var nexthops = Nexthops()
         let answer = try ask("a route", RouteMessageType.getRoute) {
-            Self.fill($0, address.family, address.networkBytes, interface)
+            Self.fill($0, address, interface)
         } body: {
             fields(in: $0)
         }
-        let entry = try entry(answer.route, interface, &nexthops)
-        return entry?.answer ?? .unreachable(SystemError.words(entry?.failure ?? answer.failure))
+        guard let route = answer.route else { return .unreachable(SystemError.words(answer.failure)) }
+        return self.answer(of: route, interface, try ways(of: route, &nexthops))
+            ?? .unreachable(SystemError.words(ENETUNREACH))
     }
 
     /// Addresses anywhere on the Internet, to ask the routing tables about; nothing is sent to them. VPNs that
@@ -93,9 +94,8 @@ extension RouteTables {
     ) throws(SystemError) -> [Entry] {
         var answers: [(route: RouteFields?, failure: CInt)] = []
         answers.reserveCapacity(interfaces.count)
-        let destination = address.networkBytes
         try ask("a route", RouteMessageType.getRoute, about: interfaces) { interface, request in
-            Self.fill(request, address.family, destination, interface)
+            Self.fill(request, address, interface)
         } body: { _, message in
             answers.append(fields(in: message))
         }
@@ -108,9 +108,9 @@ extension RouteTables {
     }
 
     private static func fill(
-        _ request: borrowing NetlinkRequest, _ family: IPAddress.Family, _ destination: [UInt8],
-        _ interface: InterfaceIndex?
+        _ request: borrowing NetlinkRequest, _ destination: IPAddress, _ interface: InterfaceIndex?
     ) {
+        let family = destination.family
         request.putFixedPart(rtmsg.self) {
             $0.rtm_family = family == .ipv4 ? AddressFamily.ipv4 : AddressFamily.ipv6
             $0.rtm_dst_len = family == .ipv4 ? 32 : 128
@@ -131,13 +131,20 @@ extension RouteTables {
         _ route: RouteFields?, _ interface: InterfaceIndex?, _ nexthops: inout Nexthops
     ) throws(SystemError) -> Entry? {
         guard let route else { return nil }
-        if route.type == RouteType.local, let index = route.interface { return Entry(answer: .local(index)) }
         let ways = try ways(of: route, &nexthops)
+        let answer = self.answer(of: route, interface, ways)
+        guard case .via = answer else { return Entry(answer: answer) }
+        return Entry(answer: answer, defaults: route.isDefaultOfMain ? route.hops(by: ways) : [])
+    }
+
+    /// - Returns: nil where there is no way.
+    private func answer(
+        of route: RouteFields, _ interface: InterfaceIndex?, _ ways: [RouteWay]
+    ) -> RouteAnswer? {
+        if route.type == RouteType.local, let index = route.interface { return .local(index) }
         // A multipath route is answered whole, whichever of its ways was asked about.
-        guard let way = ways.first(where: { $0.interface == interface }) ?? ways.first else { return Entry() }
-        return Entry(
-            answer: .via(way.interface, prefixLength: route.length),
-            defaults: route.isDefaultOfMain ? route.hops(by: ways) : [])
+        guard let way = ways.first(where: { $0.interface == interface }) ?? ways.first else { return nil }
+        return .via(way.interface, prefixLength: route.length)
     }
 
     /// The default routes of a family in the main table.

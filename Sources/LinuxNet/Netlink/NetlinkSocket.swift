@@ -1,6 +1,7 @@
 import CLinux
 import CMnl
 import Glibc
+import PathCore
 
 /// A netlink socket of libmnl's, with one owner.
 struct NetlinkSocket: ~Copyable {
@@ -139,6 +140,10 @@ struct NetlinkRequest: ~Copyable {
 
     func put(_ attribute: UInt16, _ bytes: [UInt8]) {
         mnl_attr_put(header, attribute, bytes.count, bytes)
+    }
+
+    func put(_ attribute: UInt16, _ address: IPAddress) {
+        address.withNetworkBytes { mnl_attr_put(header, attribute, $0.count, $0.baseAddress) }
     }
 
     /// An attribute that holds what `body` puts.

@@ -5,20 +5,19 @@ import PathCore
 extension IPEndpoint {
     /// Calls `body` with the endpoint as the kernel wants it: sockaddr_in or sockaddr_in6.
     func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        let bytes = address.networkBytes
         switch address.family {
         case .ipv4:
             var storage = sockaddr_in()
             storage.sin_family = sa_family_t(AF_INET)
             storage.sin_port = port.bigEndian
-            withUnsafeMutableBytes(of: &storage.sin_addr) { $0.copyBytes(from: bytes) }
+            withUnsafeMutableBytes(of: &storage.sin_addr) { address.copy(to: $0) }
             return withGeneric(of: &storage, body)
         case .ipv6:
             var storage = sockaddr_in6()
             storage.sin6_family = sa_family_t(AF_INET6)
             storage.sin6_port = port.bigEndian
             storage.sin6_scope_id = address.zone
-            withUnsafeMutableBytes(of: &storage.sin6_addr) { $0.copyBytes(from: bytes) }
+            withUnsafeMutableBytes(of: &storage.sin6_addr) { address.copy(to: $0) }
             return withGeneric(of: &storage, body)
         }
     }
@@ -57,6 +56,12 @@ extension IPEndpoint {
         return withUnsafeBytes(of: &storage) {
             IPEndpoint(UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length))))
         }
+    }
+}
+
+extension IPAddress {
+    fileprivate func copy(to place: UnsafeMutableRawBufferPointer) {
+        withNetworkBytes { place.copyMemory(from: $0) }
     }
 }
 

@@ -53,7 +53,7 @@ extension TransportSample {
 
     /// All at once by MPTCP_FULL_INFO (Linux 6.5); nil for plain TCP and for older kernels.
     static func full(_ descriptor: CInt) -> TransportSample? {
-        var capacity = 8
+        var capacity = 3
         // Once more where there are more subflows than there was room for.
         for _ in 0..<2 {
             var needed = 0

@@ -30,7 +30,7 @@ final class ConnectionHistory: Sendable {
     /// Takes in how the attempts of a race went that has a winner.
     func record(
         _ attempts: [RaceMachine.Attempt], _ destination: PathHistory.Destination, in snapshot: PathSnapshot,
-        delays: [InterfaceIndex: Duration], at now: MonotonicTime
+        delays: ShortDictionary<InterfaceIndex, Duration>, at now: MonotonicTime
     ) {
         let winner = attempts.first { $0.outcome == .won }?.candidate.interface
         state.withLock { state in

@@ -11,11 +11,11 @@ public import Logging
 public struct Connector: Sendable {
     /// Where it learns of paths. Connectors that live at the same time do well to share one.
     public let monitor: PathMonitor
-    private let logger: Logger
-    private let resolver: any Resolver
+    fileprivate let logger: Logger
+    fileprivate let resolver: any Resolver
     private let observers: [any ConnectionObserver]
     /// What this connector's connections have learnt.
-    private let history = ConnectionHistory()
+    fileprivate let history = ConnectionHistory()
 
     /// The process's own, for all who don't bring one.
     public static let shared = Connector()
@@ -52,31 +52,24 @@ public struct Connector: Sendable {
     public func connect(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        let race = try await race(to: host, port: port, configuration)
-        guard let socket = race.winner.attempt.take() else {
-            preconditionFailure("a winner's socket is taken once")
-        }
-        let descriptor = socket.descriptor.number
-        do throws(SystemError) {
-            let meter = try ConnectionMeter(
-                descriptor, transport: race.winner.transport, level: race.winner.attempt.level,
-                interface: race.winner.candidate.interfaceName, monitor: monitor)
-            let report = report(
-                host, port, configuration, race, local: SocketOption.localEndpoint(of: descriptor),
-                handshakeRTT: meter.handshakeRTT)
-            race.followers.connected(report, meter)
-            return ConnectedSocket(
-                report: report, socket: socket, meter: meter,
-                steering: Steering(
-                    interface: race.winner.candidate.interface, configuration: configuration,
-                    otherRemotes: race.result.addresses.map { IPEndpoint($0, port: port) }))
-        } catch {
-            throw race.followers.failed(
-                ConnectionError(
-                    .allAttemptsFailed, host: host, port: port, reason: "\(error)",
-                    duration: race.result.duration, attempts: race.result.attempts,
-                    omissions: race.result.omissions))
-        }
+        try await race(to: host, port: port, configuration).socket()
+    }
+
+    /// Connects without a task, where that takes none: nobody observes, the paths are known, and the system's
+    /// resolver is asked.
+    ///
+    /// - Parameter completion: called once, on the thread that runs every race; it must not block.
+    /// - Returns: false where it takes a task: then nothing has been begun.
+    package func connectWithoutTask(
+        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
+    ) -> Bool {
+        guard observers.isEmpty, let snapshot = monitor.latestPath else { return false }
+        let wish = ConnectionWish(self, host, port, configuration, followers: [])
+        let runner = wish.runner(snapshot, begun: .now)
+        guard runner.jobs == nil else { return false }
+        runner.start { completion(wish.outcome(of: $0)) }
+        return true
     }
 
     /// Connects, and lets the first attempt win for which `confirm` comes back: with TLS, the first whose
@@ -117,10 +110,8 @@ public struct Connector: Sendable {
         guard let confirmed = race.winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
         }
-        let report = report(
-            host, port, configuration, race, local: confirmed.local,
-            handshakeRTT: confirmed.meter.handshakeRTT)
-        race.followers.connected(report, confirmed.meter)
+        let report = race.report(local: confirmed.local, handshakeRTT: confirmed.meter.handshakeRTT)
+        race.wish.connected(report, confirmed.meter)
         return (confirmed.value, report)
     }
 
@@ -130,32 +121,22 @@ public struct Connector: Sendable {
         var meter: ConnectionMeter
     }
 
-    /// A race that somebody won, and who hears of it.
-    private struct Race {
-        var result: RaceRunner.Result
-        var winner: RaceRunner.Winner
-        var followers: [any ConnectionFollower]
-    }
-
     private func race(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
-    ) async throws(ConnectionError) -> Race {
+    ) async throws(ConnectionError) -> WonRace {
         let begun = MonotonicTime.now
-        let followers = observers.compactMap { $0.connecting(to: host, port: port, configuration) }
+        let wish = ConnectionWish(
+            self, host, port, configuration,
+            followers: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
+        let snapshot: PathSnapshot
         do throws(ConnectionError) {
-            let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
-            let runner = RaceRunner(
-                host: host, port: port, configuration: configuration, snapshot: snapshot, resolver: resolver,
-                history: history, updates: monitor.channel, suspicions: monitor.suspicions, begun: begun,
-                confirmation: confirmation)
-            let result = await runner.run()
-            guard let winner = result.winner else { throw error(host, port, configuration, result) }
-            return Race(result: result, winner: winner, followers: followers)
+            snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
         } catch {
-            logger.debug("not connected", metadata: ["error": "\(error)"])
-            throw followers.failed(error)
+            throw wish.failed(error)
         }
+        let result = await wish.runner(snapshot, begun: begun, confirmation).run()
+        return try wish.outcome(of: result).get()
     }
 
     /// The paths now. That, too, must not take longer than the caller waits.
@@ -183,33 +164,56 @@ public struct Connector: Sendable {
                 duration: begun.duration(to: .now))
         }
     }
+}
 
-    private func report(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        _ race: Race, local: IPEndpoint?, handshakeRTT: Duration?
-    ) -> EstablishmentReport {
-        let (result, winner) = (race.result, race.winner)
-        let report = EstablishmentReport(
-            host: host, port: port, transport: winner.transport,
-            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
-            mode: configuration.mode, interface: winner.candidate.interfaceName,
-            local: local, remote: winner.candidate.endpoint,
-            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
-            handshakeRTT: handshakeRTT,
-            attempts: result.attempts, omissions: result.omissions)
-        logger.debug(
-            "connected",
-            metadata: [
-                "host": "\(host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
-                "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
-            ])
-        return report
+/// What somebody asked of a connector, and who follows it.
+final class ConnectionWish: Sendable {
+    let host: String
+    let port: UInt16
+    let configuration: ConnectionConfiguration
+    fileprivate let followers: [any ConnectionFollower]
+    fileprivate let connector: Connector
+
+    init(
+        _ connector: Connector, _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
+        followers: [any ConnectionFollower]
+    ) {
+        self.connector = connector
+        self.host = host
+        self.port = port
+        self.configuration = configuration
+        self.followers = followers
     }
 
-    private func error(
-        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        _ result: RaceRunner.Result
-    ) -> ConnectionError {
+    fileprivate func runner(
+        _ snapshot: PathSnapshot, begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
+    ) -> RaceRunner {
+        RaceRunner(
+            host: host, port: port, configuration: configuration, snapshot: snapshot,
+            resolver: connector.resolver, history: connector.history, updates: connector.monitor.channel,
+            suspicions: connector.monitor.suspicions, begun: begun, confirmation: confirmation)
+    }
+
+    fileprivate func outcome(of race: RaceRunner.Result) -> Result<WonRace, ConnectionError> {
+        race.winner == nil ? .failure(failed(error(race))) : .success(WonRace(wish: self, result: race))
+    }
+
+    fileprivate func failed(_ error: ConnectionError) -> ConnectionError {
+        connector.logger.debug("not connected", metadata: ["error": "\(error)"])
+        return followers.failed(error)
+    }
+
+    fileprivate func connected(_ report: EstablishmentReport, _ meter: ConnectionMeter) {
+        connector.logger.debug(
+            "connected",
+            metadata: [
+                "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
+                "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
+            ])
+        followers.connected(report, meter)
+    }
+
+    private func error(_ result: RaceRunner.Result) -> ConnectionError {
         let snapshot = result.snapshot
         func make(_ code: ConnectionError.Code, _ reason: String) -> ConnectionError {
             ConnectionError(
@@ -263,6 +267,56 @@ extension PathSnapshot {
     /// Whether the caller's rules allow any path.
     fileprivate func allows(_ policy: PathPolicy) -> Bool {
         interfaces.contains { policy.refusal(of: $0) == nil }
+    }
+}
+
+/// A race that somebody won.
+package struct WonRace: Sendable {
+    fileprivate let wish: ConnectionWish
+    fileprivate let result: RaceRunner.Result
+
+    fileprivate var winner: RaceRunner.Winner {
+        guard let winner = result.winner else { preconditionFailure("a race that is won has a winner") }
+        return winner
+    }
+
+    /// The winner's socket. It is taken once.
+    package func socket() throws(ConnectionError) -> ConnectedSocket {
+        let winner = winner
+        guard let socket = winner.attempt.take() else {
+            preconditionFailure("a winner's socket is taken once")
+        }
+        let descriptor = socket.descriptor.number
+        do throws(SystemError) {
+            let meter = try ConnectionMeter(
+                descriptor, transport: winner.transport, level: winner.attempt.level,
+                interface: winner.candidate.interfaceName, monitor: wish.connector.monitor)
+            let report = report(
+                local: SocketOption.localEndpoint(of: descriptor), handshakeRTT: meter.handshakeRTT)
+            wish.connected(report, meter)
+            return ConnectedSocket(
+                report: report, socket: socket, meter: meter,
+                steering: Steering(
+                    interface: winner.candidate.interface, configuration: wish.configuration,
+                    otherRemotes: result.addresses.map { IPEndpoint($0, port: wish.port) }))
+        } catch {
+            throw wish.failed(
+                ConnectionError(
+                    .allAttemptsFailed, host: wish.host, port: wish.port, reason: "\(error)",
+                    duration: result.duration, attempts: result.attempts, omissions: result.omissions))
+        }
+    }
+
+    fileprivate func report(local: IPEndpoint?, handshakeRTT: Duration?) -> EstablishmentReport {
+        let winner = winner
+        return EstablishmentReport(
+            host: wish.host, port: wish.port, transport: winner.transport,
+            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
+            mode: wish.configuration.mode, interface: winner.candidate.interfaceName,
+            local: local, remote: winner.candidate.endpoint,
+            resolution: result.resolution, addresses: result.addresses, duration: result.duration,
+            handshakeRTT: handshakeRTT,
+            attempts: result.attempts, omissions: result.omissions)
     }
 }
 

@@ -1,8 +1,8 @@
 import LinuxNet
 
 /// Knows what a race may attempt: the destination's addresses as they are found, over the paths as they are.
-/// It lives on the event thread.
-struct RacePlanner {
+/// It lives on the event thread. An object, because a value of a runner's is copied whole to be asked.
+final class RacePlanner {
     /// Whose addresses these are: one path's, or every path's.
     typealias Scope = InterfaceIndex?
 
@@ -11,9 +11,9 @@ struct RacePlanner {
     let protocols: [TransportProtocol]
     var snapshot: PathSnapshot
     /// By the path that asked; under nil what holds for all.
-    var addresses: [Scope: [IPAddress]] = [:]
+    var addresses = ShortDictionary<Scope, [IPAddress]>()
     /// Translation prefixes, by the path that has one.
-    var translations: [Scope: NAT64Prefix] = [:]
+    var translations = ShortDictionary<Scope, NAT64Prefix>()
 
     init(
         port: UInt16, configuration: ConnectionConfiguration, protocols: [TransportProtocol],
@@ -65,7 +65,7 @@ struct RacePlanner {
         snapshot.interfaces.contains {
             $0.supportsIPv6 && !$0.supportsIPv4 && configuration.policy.refusal(of: $0) == nil
         }
-            && addresses.values.contains { $0.contains { $0.family == .ipv6 } }
+            && addresses.contains { $0.value.contains { $0.family == .ipv6 } }
     }
 
     /// Every address found so far, in the order of the paths that found them.
@@ -77,7 +77,7 @@ struct RacePlanner {
 
     /// Whether any path has been told something that does not hold for the others.
     private var hasOwnAnswers: Bool {
-        !translations.isEmpty || addresses.contains { scope, _ in scope != nil }
+        !translations.isEmpty || addresses.contains { $0.key != nil }
     }
 
     /// Whether a path could reach an IPv4 destination by translation, if its network translates: it has IPv6

@@ -4,7 +4,7 @@ import LinuxNet
 
 extension RaceRunner {
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
-        guard let attempt = running[id] else { return }
+        guard let attempt = running[id]?.attempt else { return }
         let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
         // A refusal is an answer too.
         if error?.isRefusal ?? true {
@@ -19,7 +19,7 @@ extension RaceRunner {
     }
 
     func confirm(_ id: RaceMachine.AttemptID) {
-        guard let confirmation, let attempt = running[id] else { return }
+        guard let confirmation, let attempt = running[id]?.attempt else { return }
         attempt.unregister()
         let candidate = machine.attempts[id].candidate
         let transport = transport(of: attempt, candidate)
@@ -32,12 +32,12 @@ extension RaceRunner {
                 let value = try await confirmation.run(entrant, candidate, transport, addresses)
                 confirmed(id, value)
             } catch {
-                confirmations[id] = nil
+                running[id]?.confirmation = nil
                 end(id)
                 perform(machine.failed(id, reason: "\(error)", at: .now))
             }
         }
-        confirmations[id] = task
+        running[id]?.confirmation = task
         jobs?.continuation.yield {
             await withTaskCancellationHandler {
                 await task.value
@@ -48,34 +48,36 @@ extension RaceRunner {
     }
 
     private func confirmed(_ id: RaceMachine.AttemptID, _ value: any Sendable) {
-        confirmations[id] = nil
+        running[id]?.confirmation = nil
         guard machine.attempts[id].outcome == .pending else {
             confirmation?.discard(value)
             return
         }
-        values[id] = value
+        running[id]?.value = value
         perform(machine.confirmed(id, at: .now))
     }
 
     func start(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
+        // Numbered in the order in which they start.
+        running.append(nil)
         do throws(SystemError) {
             let attempt = try attempt(for: candidate)
-            running[id] = attempt
+            running[id] = Running(attempt: attempt)
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
-                EventThread.shared.submit { self.assumeIsolated { $0.attemptIsReady(id) } }
+                EventThread.shared.submit { self.onEventThread { $0.attemptIsReady(id) } }
                 return
             }
             attempt.registration = try EventThread.shared.add(number, for: .writable) { _ in
-                self.assumeIsolated { $0.attemptIsReady(id) }
+                self.onEventThread { $0.attemptIsReady(id) }
             }
         } catch {
             end(id)
             if candidate.transport == .mptcp, error.meansNoMPTCP { kernelSpeaksMPTCP = false }
             let reason = error.words
             EventThread.shared.submit {
-                self.assumeIsolated { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
+                self.onEventThread { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
             }
         }
     }
@@ -87,15 +89,16 @@ extension RaceRunner {
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
         let isMapped = family == .ipv4 && planner.mayNeedBothFamilies
-        return try Supervisor.shared.assumeIsolated { $0.attempt(family, isMapped: isMapped) }.get()
+        return try Supervisor.shared.onEventThread { $0.attempt(family, isMapped: isMapped) }.get()
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.
     func end(_ id: RaceMachine.AttemptID) {
-        confirmations.removeValue(forKey: id)?.cancel()
-        guard let attempt = running.removeValue(forKey: id) else { return }
-        attempt.unregister()
-        _ = attempt.take()
+        guard let ended = running[id] else { return }
+        running[id] = nil
+        ended.confirmation?.cancel()
+        ended.attempt.unregister()
+        _ = ended.attempt.take()
     }
 
     func transport(of attempt: RaceAttempt, _ candidate: Candidate) -> Transport {

@@ -18,13 +18,11 @@ extension RaceRunner {
         guard resolutions[scope] == nil else { return }
         questions += 1
         let number = questions
-        let families = IPAddress.Family.allCases
-        var machine = ResolutionMachine()
-        machine.begin(Set(families))
-        resolutions[scope] = Resolution(
-            machine: machine, number: number, network: path.map(network(of:)),
-            hadNoPath: !planner.hasAllowedPath)
-        for family in families {
+        let resolution = Resolution(
+            number: number, network: path.map(network(of:)), hadNoPath: !planner.hasAllowedPath)
+        resolution.machine.begin(.both)
+        resolutions[scope] = resolution
+        for family in IPAddress.Family.allCases {
             lookUp(host, family, over: path) { $0.answered(scope, number, family, $1) }
         }
     }
@@ -40,7 +38,7 @@ extension RaceRunner {
             // It has threads of its own, and needs no task. It can't be cancelled; nobody waits for it then.
             return system.lookUp(host, family) { [weak self] answer in
                 guard let self else { return }
-                EventThread.shared.submit { self.assumeIsolated { body($0, answer) } }
+                EventThread.shared.submit { self.onEventThread { body($0, answer) } }
             }
         }
         jobs?.continuation.yield { [resolver] in
@@ -58,17 +56,17 @@ extension RaceRunner {
         _ scope: RacePlanner.Scope, _ number: Int, _ family: IPAddress.Family,
         _ answer: Answer
     ) {
-        guard resolutions[scope]?.number == number else { return }
+        guard let resolution = resolutions[scope], resolution.number == number else { return }
         let now = MonotonicTime.now
         let action: ResolutionMachine.Action? =
             switch answer {
             case .success(let addresses):
-                resolutions[scope]?.machine.answered(family, addresses.map(\.asDestination), at: now)
+                resolution.machine.answered(family, addresses.map(\.asDestination), at: now)
             case .failure(let error):
-                resolutions[scope]?.machine.failed(family, reason: error.reason, at: now)
+                resolution.machine.failed(family, reason: error.reason, at: now)
             }
         take(action, scope)
-        perform([])
+        setTimer()
     }
 
     func take(_ action: ResolutionMachine.Action?, _ scope: RacePlanner.Scope) {

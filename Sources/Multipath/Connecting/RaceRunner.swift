@@ -3,6 +3,8 @@ import LinuxNet
 /// Performs a race's actions on the event thread: sockets, timers, name resolution and the paths' changes.
 /// What to do when is decided by `RaceMachine` and `ResolutionMachine` alone. How names are asked for stands in
 /// RaceRunner+Resolving.swift, how attempts are made in RaceRunner+Attempts.swift.
+///
+/// While it runs, it is kept by those it waits for.
 actor RaceRunner {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
@@ -43,14 +45,15 @@ actor RaceRunner {
     let history: ConnectionHistory
     let destination: PathHistory.Destination
     private let updates: PathChannel
+    /// Who is told of paths and of suspicions, from the beginning to the end.
+    private var observations: (paths: UInt64, suspicions: UInt64)?
     let suspicions: SuspicionBoard
     let confirmation: Confirmation?
     var planner: RacePlanner
     var machine: RaceMachine
-    var running: [RaceMachine.AttemptID: RaceAttempt] = [:]
-    var confirmations: [RaceMachine.AttemptID: Task<Void, Never>] = [:]
-    var values: [RaceMachine.AttemptID: any Sendable] = [:]
-    private var delays: [InterfaceIndex: Duration] = [:]
+    /// By their numbers.
+    var running: [Running?] = []
+    private var delays = ShortDictionary<InterfaceIndex, Duration>()
     private var timer: (token: EventThread.Token, deadline: MonotonicTime)?
     private var result: Result?
     /// Whether there is a result: asked so often that not even to look at that is worth it.
@@ -63,14 +66,20 @@ actor RaceRunner {
     private var isWaiting = false
 
     /// A name's resolution by one who asks.
-    struct Resolution {
-        var machine: ResolutionMachine
+    final class Resolution {
+        var machine = ResolutionMachine()
         /// Answers to a question that no longer counts are told by it.
-        var number: Int
-        var network: Network?
+        let number: Int
+        let network: Network?
         /// Asked while no path was allowed, so that a failure says nothing.
-        var hadNoPath: Bool
+        let hadNoPath: Bool
         var isOpen = true
+
+        init(number: Int, network: Network?, hadNoPath: Bool) {
+            self.number = number
+            self.network = network
+            self.hadNoPath = hadNoPath
+        }
     }
 
     /// What an answer depends on: another network, or other servers, may answer otherwise.
@@ -80,7 +89,7 @@ actor RaceRunner {
     }
 
     // By who asks: a path, or (nil) the machine.
-    var resolutions: [RacePlanner.Scope: Resolution] = [:]
+    var resolutions = ShortDictionary<RacePlanner.Scope, Resolution>()
     var questions = 0
     /// Who has asked whether its network translates, and is not answered yet.
     var translationsOpen: Set<RacePlanner.Scope> = []
@@ -88,10 +97,17 @@ actor RaceRunner {
 
     typealias Job = @Sendable () async -> Void
     /// Somebody else's code, which takes its time: resolvers and confirmations. They are child tasks of `run`. Nil
-    /// for a race that needs neither.
-    let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
-    /// Resumed at the end of a race without jobs.
-    private var waiter: CheckedContinuation<Void, Never>?
+    /// for a race that needs neither, and with that no task.
+    nonisolated let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
+    private var completion: (@Sendable (Result) -> Void)?
+
+    /// An attempt that may still win.
+    struct Running {
+        let attempt: RaceAttempt
+        var confirmation: Task<Void, Never>?
+        /// What the confirmation made.
+        var value: (any Sendable)?
+    }
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
@@ -119,43 +135,40 @@ actor RaceRunner {
         jobs = isAlone ? nil : AsyncStream.makeStream(of: Job.self)
     }
 
+    // MARK: From any thread
+
     /// Runs the race to its end, once. A cancelled task ends it at once.
-    func run() async -> Result {
-        begin()
-        let observation = updates.observe { [weak self] snapshot in
-            guard let self else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.pathsChanged(snapshot) } }
-        }
-        let doubts = suspicions.observe { [weak self] in
-            guard let self else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.suspect(at: .now)) } }
-        }
-        defer {
-            updates.endObservation(observation)
-            suspicions.endObservation(doubts)
-        }
-        // What changed before anybody observed.
-        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
-            pathsChanged(latest)
-        }
+    nonisolated func run() async -> Result {
         await withTaskCancellationHandler {
             guard let jobs else {
-                if !isOver { await withCheckedContinuation { waiter = $0 } }
-                return
+                return await withCheckedContinuation { continuation in
+                    start { continuation.resume(returning: $0) }
+                }
             }
+            start { _ in jobs.continuation.finish() }
             await withTaskGroup(of: Void.self) { group in
                 for await job in jobs.stream { group.addTask { await job() } }
                 group.cancelAll()
             }
+            return await end()
         } onCancel: {
-            EventThread.shared.submit { self.assumeIsolated { $0.perform($0.machine.cancel(at: .now)) } }
+            EventThread.shared.submit { self.onEventThread { $0.cancel() } }
         }
-        // A cancelled task leaves the loop before the machine has heard of it.
-        perform(machine.cancel(at: .now))
-        return result ?? makeResult()
     }
 
-    private func begin() {
+    /// Starts the race, once: one that has no jobs, unless `run` does it.
+    ///
+    /// - Parameter completion: called at its end, on the event thread.
+    nonisolated func start(_ completion: @escaping @Sendable (Result) -> Void) {
+        EventThread.shared.submit { self.onEventThread { $0.begin(completion) } }
+    }
+
+    // MARK: On the event thread
+
+    private func begin(_ completion: @escaping @Sendable (Result) -> Void) {
+        // Cancelled before it began.
+        if let result { return completion(result) }
+        self.completion = completion
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun
@@ -164,12 +177,36 @@ actor RaceRunner {
         } else {
             resolve()
             // Where nobody may ask there is nothing to wait for.
-            if isResolved { plan() }
+            if isResolved { plan() } else { setTimer() }
         }
-        perform([])
+        observe()
     }
 
-    var isResolved: Bool { !resolutions.values.contains { $0.isOpen } }
+    private func observe() {
+        guard !isOver else { return }
+        observations = (
+            updates.observe { [self] snapshot in
+                EventThread.shared.submit { self.onEventThread { $0.pathsChanged(snapshot) } }
+            },
+            suspicions.observe { [self] in
+                EventThread.shared.submit { self.onEventThread { $0.perform($0.suspect(at: .now)) } }
+            }
+        )
+        // What changed before anybody observed.
+        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
+            pathsChanged(latest)
+        }
+    }
+
+    private func cancel() { perform(machine.cancel(at: .now)) }
+
+    /// A cancelled task leaves its jobs before the machine has heard of it.
+    private func end() -> Result {
+        cancel()
+        return result ?? makeResult()
+    }
+
+    var isResolved: Bool { !resolutions.contains { $0.value.isOpen } }
 
     // MARK: The plan
 
@@ -188,12 +225,14 @@ actor RaceRunner {
         let now = MonotonicTime.now
         let candidates = planner.candidates(awaiting: unansweredPaths(at: now))
         omissions = candidates.omissions
-        let branches = candidates.branches.compactMap { candidates -> RaceMachine.Branch? in
-            guard let interface = candidates.first?.interface else { return nil }
-            // The first delay counts: it is what the attempts that already run were given.
-            let delay = delays[interface] ?? delay(of: interface, at: now)
-            delays[interface] = delay
-            return RaceMachine.Branch(interface: interface, candidates: candidates, attemptDelay: delay)
+        var branches: [RaceMachine.Branch] = []
+        branches.reserveCapacity(candidates.branches.count)
+        for candidates in candidates.branches {
+            guard let interface = candidates.first?.interface else { continue }
+            branches.append(
+                RaceMachine.Branch(
+                    interface: interface, candidates: candidates,
+                    attemptDelay: delay(of: interface, at: now)))
         }
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
@@ -208,9 +247,17 @@ actor RaceRunner {
         }
     }
 
+    /// The first delay counts: it is what the attempts that already run were given.
     private func delay(of interface: InterfaceIndex, at now: MonotonicTime) -> Duration {
-        planner.snapshot.path(interface).flatMap { history.attemptDelay($0, destination, at: now) }
-            ?? configuration.race.attemptDelay
+        if let known = delays[interface] { return known }
+        var delay = configuration.race.attemptDelay
+        if let path = planner.snapshot.path(interface),
+            let learnt = history.attemptDelay(path, destination, at: now)
+        {
+            delay = learnt
+        }
+        delays[interface] = delay
+        return delay
     }
 
     /// Waits no longer for paths that connections have found silent.
@@ -234,21 +281,22 @@ actor RaceRunner {
     }
 
     private func win(_ id: RaceMachine.AttemptID) {
-        guard let attempt = running.removeValue(forKey: id) else { return }
-        attempt.unregister()
+        guard let winner = running[id] else { return }
+        running[id] = nil
+        winner.attempt.unregister()
         let candidate = machine.attempts[id].candidate
         history.record(
             machine.attempts, destination, in: planner.snapshot, delays: delays, at: .now)
         conclude(
             winner: Winner(
-                candidate: candidate, attempt: attempt, transport: transport(of: attempt, candidate),
-                value: values.removeValue(forKey: id)))
+                candidate: candidate, attempt: winner.attempt,
+                transport: transport(of: winner.attempt, candidate), value: winner.value))
     }
 
-    private func setTimer() {
+    func setTimer() {
         var next = isOver ? nil : machine.nextDeadline
         if !isOver {
-            for resolution in resolutions.values {
+            for (_, resolution) in resolutions {
                 if let other = resolution.machine.nextDeadline { next = min(next ?? other, other) }
             }
         }
@@ -257,10 +305,11 @@ actor RaceRunner {
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = next.map { deadline in
             let token = EventThread.shared.schedule(at: deadline) {
-                self.assumeIsolated { runner in
+                self.onEventThread { runner in
                     runner.timer = nil
-                    for scope in Array(runner.resolutions.keys) {
-                        runner.take(runner.resolutions[scope]?.machine.timeReached(.now), scope)
+                    for (scope, resolution) in runner.resolutions
+                    where runner.resolutions[scope] === resolution {
+                        runner.take(resolution.machine.timeReached(.now), scope)
                     }
                     runner.perform(runner.machine.timeReached(.now))
                 }
@@ -271,11 +320,15 @@ actor RaceRunner {
 
     private func conclude(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) {
         guard !isOver else { return }
-        result = makeResult(winner: winner, failure: failure)
+        let result = makeResult(winner: winner, failure: failure)
+        self.result = result
         isOver = true
-        jobs?.continuation.finish()
-        waiter?.resume()
-        waiter = nil
+        if let observations {
+            updates.endObservation(observations.paths)
+            suspicions.endObservation(observations.suspicions)
+        }
+        completion?(result)
+        completion = nil
     }
 
     private func makeResult(winner: Winner? = nil, failure: RaceMachine.Failure? = nil) -> Result {

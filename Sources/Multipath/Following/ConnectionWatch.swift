@@ -77,7 +77,7 @@ extension ConnectedSocket {
     public func watch(policy: PathPolicy = PathPolicy()) throws -> ConnectionWatch {
         try ConnectionWatch(
             descriptor: socket.descriptor.number, isMPTCP: report.transport.isMPTCP,
-            interface: report.interface, families: Set(report.addresses.map(\.family)), policy: policy,
+            interface: report.interface, families: report.addresses.families, policy: policy,
             monitor: meter.pathMonitor)
     }
 }

@@ -65,13 +65,13 @@ actor WatchRunner: Newcomer {
             wishes.observers.append(body)
             return wishes.hasBegun
         }
-        if hasBegun { EventThread.shared.submit { self.assumeIsolated { $0.takeObservers() } } }
+        if hasBegun { EventThread.shared.submit { self.onEventThread { $0.takeObservers() } } }
     }
 
     nonisolated func dataWasSent() {
         guard !isMPTCP, !isAware.exchange(true, ordering: .relaxed) else { return }
         EventThread.shared.submit {
-            self.assumeIsolated { runner in
+            self.onEventThread { runner in
                 runner.hurry()
                 runner.machine?.dataWasSent(at: .now)
                 runner.settle()
@@ -88,7 +88,7 @@ actor WatchRunner: Newcomer {
             }
             guard isNew else { return }
             EventThread.shared.submit {
-                self.assumeIsolated { runner in
+                self.onEventThread { runner in
                     runner.hurry()
                     runner.takeWish()
                 }
@@ -104,12 +104,12 @@ actor WatchRunner: Newcomer {
             return !wishes.isStopped
         }
         guard isFirst, !Newcomers.shared.remove(self) else { return }
-        EventThread.shared.submit { self.assumeIsolated { $0.end() } }
+        EventThread.shared.submit { self.onEventThread { $0.end() } }
     }
 
     // MARK: On the event thread
 
-    nonisolated func takeOn() { assumeIsolated { $0.begin() } }
+    nonisolated func takeOn() { onEventThread { $0.begin() } }
 
     /// There is something to see.
     private func hurry() { if Newcomers.shared.remove(self) { begin() } }
@@ -120,7 +120,7 @@ actor WatchRunner: Newcomer {
         observation = monitor.channel.observe { [weak self] snapshot in
             // A source of somebody's own tells from its own thread.
             guard let self else { return }
-            EventThread.shared.submit { self.assumeIsolated { $0.take(snapshot) } }
+            EventThread.shared.submit { self.onEventThread { $0.take(snapshot) } }
         }
         let first = wishes.withLock { wishes in
             wishes.hasBegun = true
@@ -229,7 +229,7 @@ actor WatchRunner: Newcomer {
         if let timer { EventThread.shared.cancelTimer(timer) }
         timer = machine?.nextDeadline.map { deadline in
             EventThread.shared.schedule(at: deadline) { [weak self] in
-                self?.assumeIsolated { $0.timeReached() }
+                self?.onEventThread { $0.timeReached() }
             }
         }
     }
@@ -237,7 +237,7 @@ actor WatchRunner: Newcomer {
     private func probe() {
         guard let remote else { return }
         probes.start(to: remote, over: index) { [weak self] in
-            self?.assumeIsolated { runner in
+            self?.onEventThread { runner in
                 runner.monitor.suspicions.alive(runner.index, since: .now)
                 runner.perform(runner.machine?.probeAnswered(at: .now))
             }

@@ -84,6 +84,12 @@ public final class ConnectionMeter: Sendable {
         state.withLock { sample(&$0) }
     }
 
+    /// The same of the subflows that are known already. The address of one that is to be told of yet may be nobody's
+    /// now.
+    func sampleKnown() {
+        state.withLock { sample(&$0, isKnown: true) }
+    }
+
     /// How far the subflows can be steered, as far as that is known by now.
     var level: ControlLevel { state.withLock { $0.level } }
 
@@ -112,15 +118,16 @@ public final class ConnectionMeter: Sendable {
         for follower in followers { follower.closed(report) }
     }
 
-    private func sample(_ state: inout State) {
+    private func sample(_ state: inout State, isKnown: Bool = false) {
         guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
-        record(sample, &state)
+        record(sample, &state, isKnown: isKnown)
     }
 
-    private func record(_ sample: TransportSample, _ state: inout State) {
+    private func record(_ sample: TransportSample, _ state: inout State, isKnown: Bool = false) {
         // Fallback can come as late as the first data (RFC 8684 section 3.7).
         if case .tcp = sample.kind, state.transport.isMPTCP { state.transport = .tcp(fallback: .peer) }
         state.ledger.record(sample.subflows) { subflow, isFirst in
+            if isKnown { return nil }
             if isFirst, let firstInterface { return firstInterface }
             guard let local = subflow.local?.address else { return "unknown" }
             return pathMonitor.latestPath?.interface(with: local)?.name ?? "\(local)"

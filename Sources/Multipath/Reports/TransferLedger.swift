@@ -36,8 +36,9 @@ struct TransferLedger: Sendable {
     }
 
     /// The kernel's counters now.
-    /// - Parameter interface: names the interface of a subflow that is new; the flag is set for the first.
-    mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String) {
+    /// - Parameter interface: names the interface of a subflow that is new; the flag is set for the first. Nil leaves
+    ///   it for a later sample.
+    mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String?) {
         for index in entries.indices.reversed()
         where !samples.contains(where: { $0.id == entries[index].sample.id }) {
             let entry = entries.remove(at: index)
@@ -52,8 +53,8 @@ struct TransferLedger: Sendable {
                 }
                 if sample.carried > old.carried { active = entries[known].path }
                 entries[known].sample = sample
-            } else {
-                let path = path(named: interface(sample, !hasBegun))
+            } else if let name = interface(sample, !hasBegun) {
+                let path = path(named: name)
                 hasBegun = true
                 entries.append(Entry(sample: sample, path: path))
                 if sample.carried > 0 { active = path }

@@ -52,7 +52,8 @@ final class Newcomers: Sendable {
     // MARK: On the event thread
 
     func takeOn(where isTurn: (any Newcomer) -> Bool) {
-        let newcomers = state.withLock { state in
+        let newcomers: [any Newcomer] = state.withLock { state in
+            guard !state.waiting.isEmpty else { return [] }
             let turn = state.waiting.filter { isTurn($0.value.newcomer) }
             for key in turn.keys { state.waiting[key] = nil }
             return turn.values.map(\.newcomer)

@@ -190,7 +190,10 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
                 return .nothingWaits
             }
             guard var sample = TransportSample.read(number) else { return nil }
-            sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            // Only a doubt has to know it, and where there was none lately there is none soon.
+            if !agenda.mayGlance(at: .now) {
+                sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number)
+            }
             return .sample(sample)
         }
         switch look {
@@ -266,8 +269,13 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private func tell(_ event: SteeringEvent) {
+        switch event {
         // While its address is an interface's: at its end it may be nobody's any more.
-        if case .joined = event { meter.sample() }
+        case .joined: meter.sample()
+        // What the path before carried is to be booked there.
+        case .moved: meter.sampleKnown()
+        default: break
+        }
         meter.note(event)
         monitor.suspicions.take(event, in: monitor.latestPath)
         for observer in observers.withLock({ $0 ?? [] }) { observer(event) }

@@ -36,7 +36,7 @@ public final class Supervision: Sendable {
         guard !isStopped.exchange(true, ordering: .relaxed), !connection.stop() else { return }
         EventThread.shared.submit { [connection] in
             connection.end()
-            Supervisor.shared.assumeIsolated { $0.remove(connection) }
+            Supervisor.shared.onEventThread { $0.remove(connection) }
         }
     }
 }

@@ -63,9 +63,9 @@ actor Supervisor {
         let source = LocalSocketSource()
         self.source = source
         guard source.level == .perConnection else { return source }
-        let events = SubflowEvents(on: .shared)
+        let events = SubflowEvents(on: .shared, hidesCreations: true)
         let availability = events.start { event in
-            Self.shared.assumeIsolated { $0.take(event) }
+            Self.shared.onEventThread { $0.take(event) }
         }
         guard availability == .listening else { return source }
         self.events = events
@@ -85,7 +85,7 @@ actor Supervisor {
             monitor.lifetime.start()
             let observation = monitor.channel.observe { snapshot in
                 // A source of somebody's own tells from its own thread.
-                EventThread.shared.submit { Self.shared.assumeIsolated { $0.take(snapshot, from: id) } }
+                EventThread.shared.submit { Self.shared.onEventThread { $0.take(snapshot, from: id) } }
             }
             monitors[id] = Watched(monitor: monitor, observation: observation)
         }
@@ -138,7 +138,7 @@ actor Supervisor {
 
     private func take(_ event: SubflowEvent) {
         if let token = event.token {
-            if connections[token] == nil, event.mayMatterToNewcomers {
+            if connections[token] == nil {
                 Newcomers.shared.takeOn { ($0 as? SupervisedConnection)?.token == token }
             }
             connections[token]?.take(event)
@@ -146,9 +146,4 @@ actor Supervisor {
             for connection in connections.values { connection.take(event) }
         }
     }
-}
-
-extension SubflowEvent {
-    /// Whether it is told of a connection that has come about.
-    fileprivate var mayMatterToNewcomers: Bool { if case .created = self { false } else { true } }
 }

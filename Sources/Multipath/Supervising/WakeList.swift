@@ -36,7 +36,7 @@ final class WakeList: Sendable {
 
     /// On the event thread.
     private func look() {
-        let isCrowded = Supervisor.shared.assumeIsolated { $0.isCrowded }
+        let isCrowded = Supervisor.shared.onEventThread { $0.isCrowded }
         let awake = state.withLock { state in
             let awake = state.connections
             state.connections = []

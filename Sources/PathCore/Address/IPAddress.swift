@@ -37,12 +37,13 @@ public struct IPAddress: Sendable, Hashable {
     }
 
     /// The address as 4 or 16 bytes in network order.
-    public var networkBytes: [UInt8] {
+    public var networkBytes: [UInt8] { withNetworkBytes { [UInt8]($0) } }
+
+    /// The same without an array.
+    package func withNetworkBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch family {
-        case .ipv4:
-            withUnsafeBytes(of: UInt32(truncatingIfNeeded: low).bigEndian) { [UInt8]($0) }
-        case .ipv6:
-            withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { [UInt8]($0) }
+        case .ipv4: withUnsafeBytes(of: UInt32(truncatingIfNeeded: low).bigEndian, body)
+        case .ipv6: withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
         }
     }
 

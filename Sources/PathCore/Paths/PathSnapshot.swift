@@ -48,12 +48,14 @@ public struct PathSnapshot: Sendable, Hashable {
 
     /// An interface by its index, whether it is a path or not.
     public func interface(_ index: InterfaceIndex) -> PathInterface? {
-        interfaces.first { $0.index == index } ?? excluded.first { $0.interface.index == index }?.interface
+        if let path = path(index) { return path }
+        return excluded.indices.first { excluded[$0].interface.index == index }.map { excluded[$0].interface }
     }
 
     /// A path by its interface's index.
     public func path(_ index: InterfaceIndex) -> PathInterface? {
-        interfaces.first { $0.index == index }
+        // By places: a path has a dozen references to count, and the others are only looked at.
+        interfaces.indices.first { interfaces[$0].index == index }.map { interfaces[$0] }
     }
 
     /// An interface by its name, whether it is a path or not.

@@ -88,10 +88,13 @@ public struct CandidateList: Sendable, Hashable {
             ways.append((address, interfaces))
         }
         var branches: [[Candidate]] = []
+        branches.reserveCapacity(snapshot.interfaces.count)
         var omissions: [Omission] = []
         var awaited: Set<InterfaceIndex> = []
         func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
-            let own = ways.compactMap { $0.interfaces.contains(interface.index) ? $0.address : nil }
+            var own: [IPAddress] = []
+            own.reserveCapacity(ways.count)
+            for way in ways where way.interfaces.contains(interface.index) { own.append(way.address) }
             if own.isEmpty {
                 if branches.isEmpty, awaiting.contains(interface.index), policy.refusal(of: interface) == nil
                 {
@@ -137,6 +140,7 @@ public struct CandidateList: Sendable, Hashable {
             snapshot.excluded.contains { $0.interface.index == index && $0.isDead }
         }
         var matches: [(index: InterfaceIndex, length: UInt8)] = []
+        matches.reserveCapacity(snapshot.interfaces.count)
         switch route(address, address.zone == 0 ? nil : address.zone) {
         case .local(let index): return ([index], false)
         case .via(let index, let length):
@@ -155,7 +159,7 @@ public struct CandidateList: Sendable, Hashable {
             else { return }
             matches.append((index, length))
         }
-        for interface in snapshot.interfaces { ask(interface) }
+        for place in snapshot.interfaces.indices { ask(snapshot.interfaces[place]) }
         for excluded in snapshot.excluded where excluded.isOnLinkCandidate { ask(excluded.interface) }
         var longest: UInt8 = 0
         for match in matches { longest = max(longest, match.length) }
@@ -208,6 +212,8 @@ public struct CandidateList: Sendable, Hashable {
         guard let first = addresses.first, addresses.contains(where: { $0.family != first.family }) else {
             return addresses
         }
+        // Mostly they alternate already: a name has one of each.
+        if zip(addresses, addresses.dropFirst()).allSatisfy({ $0.family != $1.family }) { return addresses }
         let same = addresses.filter { $0.family == first.family }
         let other = addresses.filter { $0.family != first.family }
         var result: [IPAddress] = []

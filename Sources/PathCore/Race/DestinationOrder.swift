@@ -10,16 +10,21 @@ public struct DestinationOrder: Sendable {
 
     /// - Parameter sources: the path's own addresses.
     public init(sources: [InterfaceAddress]) {
-        self.sources = sources.filter { $0.state != .tentative }
+        self.sources = sources
     }
 
     /// The destinations, the best first. Equal ones keep their order.
     public func sorted(_ destinations: [IPAddress]) -> [IPAddress] {
         guard destinations.count > 1 else { return destinations }
-        let ranked = destinations.enumerated().map { position, address in
-            (address: address, key: key(of: address), position: position)
+        // A name has a few: those are sorted by insertion, which keeps the order of equal ones.
+        var sorted: [(address: IPAddress, key: UInt64)] = []
+        sorted.reserveCapacity(destinations.count)
+        for address in destinations {
+            let ranked = (address: address, key: key(of: address))
+            let place = (sorted.lastIndex { $0.key <= ranked.key } ?? -1) + 1
+            if place == sorted.count { sorted.append(ranked) } else { sorted.insert(ranked, at: place) }
         }
-        return ranked.sorted { ($0.key, $0.position) < ($1.key, $1.position) }.map(\.address)
+        return sorted.map(\.address)
     }
 
     /// What it sorts by; the lower comes first.
@@ -48,7 +53,8 @@ public struct DestinationOrder: Sendable {
     /// path does not tell).
     private func source(for destination: IPAddress) -> InterfaceAddress? {
         var best: (source: InterfaceAddress, key: UInt64)?
-        for source in sources where source.address.family == destination.family {
+        for source in sources
+        where source.address.family == destination.family && source.state != .tentative {
             let key = sourceKey(source, destination)
             if best.map({ key < $0.key }) ?? true { best = (source, key) }
         }

@@ -39,8 +39,9 @@ public struct PathHistory: Sendable {
     }
 
     private struct Record {
-        var smoothed: Duration?
-        var variation = Duration.zero
+        /// In nanoseconds, as is the variation: a duration's own arithmetic is of any number, and takes its time.
+        var smoothed: Int64?
+        var variation: Int64 = 0
         /// Attempts in a row that got no answer.
         var silences = 0
         var latest: MonotonicTime
@@ -62,6 +63,7 @@ public struct PathHistory: Sendable {
     public mutating func handshake(
         _ network: Network, _ destination: Destination, took time: Duration, at now: MonotonicTime
     ) {
+        let time = min(time, Self.lifetime).wholeNanoseconds
         change(Key(network: network, destination: destination), at: now) { record in
             record.silences = 0
             // RFC 6298 section 2: the first sample, then gains of 1/8 and 1/4.
@@ -69,8 +71,7 @@ public struct PathHistory: Sendable {
                 (record.smoothed, record.variation) = (time, time / 2)
                 return
             }
-            let difference = time > smoothed ? time - smoothed : smoothed - time
-            record.variation = (record.variation * 3 + difference) / 4
+            record.variation = (record.variation * 3 + abs(time - smoothed)) / 4
             record.smoothed = (smoothed * 7 + time) / 8
         }
     }
@@ -91,7 +92,8 @@ public struct PathHistory: Sendable {
         // work again, and is still the preferred one.
         if record.silences > 0 { return Self.bounds.minimum }
         guard let smoothed = record.smoothed else { return nil }
-        return min(max(smoothed + record.variation * 4, Self.bounds.minimum), Self.bounds.maximum)
+        return min(
+            max(.nanoseconds(smoothed + record.variation * 4), Self.bounds.minimum), Self.bounds.maximum)
     }
 
     /// Whether the last attempts got no answer, so that nobody need wait for what this path finds out.
@@ -108,11 +110,12 @@ public struct PathHistory: Sendable {
     }
 
     private mutating func change(_ key: Key, at now: MonotonicTime, _ body: (inout Record) -> Void) {
-        if records[key] == nil, records.count >= Self.capacity { forgetOldest(at: now) }
-        var record = records[key] ?? Record(latest: now)
-        record.latest = now
-        body(&record)
-        records[key] = record
+        if records.count >= Self.capacity, records[key] == nil { forgetOldest(at: now) }
+        func change(_ record: inout Record) {
+            record.latest = now
+            body(&record)
+        }
+        change(&records[key, default: Record(latest: now)])
     }
 
     /// A tenth at a time, so that a program with a new destination for every connection pays seldom.

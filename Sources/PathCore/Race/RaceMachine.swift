@@ -64,6 +64,14 @@ public struct RaceMachine: Sendable {
         }
 
         var boundedDelay: Duration { min(max(attemptDelay, .milliseconds(10)), .seconds(2)) }
+
+        /// Plain TCP comes behind MPTCP, and only has a chance where that is dropped on the way: all the waiting
+        /// up to there is for nothing then, and what remains of it can be shorter.
+        var fallbackDelay: Duration {
+            // A duration's own arithmetic is of any number, and takes its time.
+            MonotonicTime.zero.duration(
+                to: MonotonicTime(nanoseconds: boundedDelay.wholeNanoseconds * 4 / 5))
+        }
     }
 
     /// What the runner has to do. Each is one simple thing.
@@ -126,10 +134,8 @@ public struct RaceMachine: Sendable {
         var nextStart: MonotonicTime? {
             guard let opened, !waiting.isEmpty else { return nil }
             guard let latest, !isHurried else { return opened }
-            // Plain TCP comes behind MPTCP, and only has a chance where that is dropped on the way: all the waiting
-            // up to there is for nothing then, and what remains of it can be shorter.
             let isFallback = waiting.first?.transport == .tcp && branch.candidates.first?.transport == .mptcp
-            return latest.advanced(by: isFallback ? branch.boundedDelay * 4 / 5 : branch.boundedDelay)
+            return latest.advanced(by: isFallback ? branch.fallbackDelay : branch.boundedDelay)
         }
     }
 
@@ -202,7 +208,9 @@ public struct RaceMachine: Sendable {
                 lanes.first { $0.branch.interface == branch.interface } ?? Lane(branch: branch)
             lane.branch = branch
             let hadNothing = lane.isExhausted
-            lane.waiting = branch.candidates.filter { !attempted.contains($0) }[...]
+            lane.waiting =
+                attempted.isEmpty
+                ? branch.candidates[...] : branch.candidates.filter { !attempted.contains($0) }[...]
             if hadNothing { lane.isHurried = true }
             return lane
         }
@@ -259,6 +267,7 @@ public struct RaceMachine: Sendable {
     /// These paths show signs of being dead, and no others: nobody waits for them. They are attempted all the
     /// same. Where all are suspect it says nothing about any of them.
     public mutating func suspect(_ interfaces: Set<InterfaceIndex>, at now: MonotonicTime) -> [Action] {
+        guard suspects != interfaces else { return [] }
         suspects = interfaces
         guard case .racing = state else { return [] }
         return advance(at: now)

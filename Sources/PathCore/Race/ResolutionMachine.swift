@@ -23,8 +23,19 @@ public struct ResolutionMachine: Sendable {
         case failure(String)
     }
 
-    private var asked: Set<IPAddress.Family> = []
-    private var answers: [IPAddress.Family: Answer] = [:]
+    /// One family's part. There are two, for which a dictionary does more than it is worth.
+    private struct Question: Sendable {
+        let family: IPAddress.Family
+        var answer: Answer?
+
+        /// Nil for none.
+        var addresses: [IPAddress]? {
+            if case .addresses(let addresses) = answer, !addresses.isEmpty { addresses } else { nil }
+        }
+    }
+
+    /// What was asked, in the order of `IPAddress.Family`.
+    private var questions: [Question] = []
     private var deadline: MonotonicTime?
     private var hasStarted = false
 
@@ -35,7 +46,7 @@ public struct ResolutionMachine: Sendable {
 
     /// These families are being asked for.
     public mutating func begin(_ families: Set<IPAddress.Family>) {
-        asked = families
+        questions = IPAddress.Family.allCases.filter(families.contains).map { Question(family: $0) }
     }
 
     public mutating func answered(
@@ -59,12 +70,15 @@ public struct ResolutionMachine: Sendable {
     private mutating func take(
         _ answer: Answer, _ family: IPAddress.Family, at now: MonotonicTime
     ) -> Action? {
-        guard asked.contains(family), answers[family] == nil else { return nil }
-        answers[family] = answer
-        let isFinal = answers.count == asked.count
-        guard case .addresses(let addresses) = answer, !addresses.isEmpty else {
+        guard let place = questions.firstIndex(where: { $0.family == family }),
+            questions[place].answer == nil
+        else { return nil }
+        questions[place].answer = answer
+        guard questions[place].addresses != nil else {
             // Nothing new. It may end the wait for this family, or the whole.
-            if isFinal && !hasStarted && found.isEmpty { return .fail(failure) }
+            if isFinal && !hasStarted && questions.allSatisfy({ $0.addresses == nil }) {
+                return .fail(failure)
+            }
             return isFinal || deadline != nil ? start() : nil
         }
         if hasStarted || isFinal || family == .ipv6 { return start() }
@@ -75,19 +89,20 @@ public struct ResolutionMachine: Sendable {
     private mutating func start() -> Action {
         deadline = nil
         hasStarted = true
-        return .use(found, isFinal: answers.count == asked.count)
+        var found = [IPAddress.Family: [IPAddress]](minimumCapacity: questions.count)
+        for question in questions {
+            if let addresses = question.addresses { found[question.family] = addresses }
+        }
+        return .use(found, isFinal: isFinal)
     }
 
-    private var found: [IPAddress.Family: [IPAddress]] {
-        answers.compactMapValues { answer in
-            if case .addresses(let addresses) = answer, !addresses.isEmpty { addresses } else { nil }
-        }
-    }
+    /// Whether every family has been answered.
+    private var isFinal: Bool { questions.allSatisfy { $0.answer != nil } }
 
     /// The families mostly fail alike; where they don't, both are told.
     private var failure: ResolutionError {
-        let reasons = IPAddress.Family.allCases.compactMap { family -> String? in
-            switch answers[family] {
+        let reasons = questions.compactMap { question -> String? in
+            switch question.answer {
             case .failure(let reason): reason
             case .addresses: "no address"
             case nil: nil
