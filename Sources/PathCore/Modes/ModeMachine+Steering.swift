@@ -143,6 +143,8 @@ extension ModeMachine {
         if !records[flow.path]!.isDead {
             die(flow.path, .noAnswer, at: now)
             records[flow.path]!.nextAttempt = now
+            // Another may be wanted now.
+            wakeUps.append(now)
         }
         guard flow.port != nil else {
             // An endpoint that all share gave this connection nothing: it is asked for again.

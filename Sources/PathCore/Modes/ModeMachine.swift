@@ -243,8 +243,13 @@ package struct ModeMachine: Sendable {
         if case .prioritize(let local, let remote, let isBackup) = action, failure != .alreadyGone,
             let index = flow(local, remote, mayBeNew: false)
         {
-            flows[index].isBackup = !isBackup
-            flows[index].keepsPriority = true
+            if local.address.family == connection.local.address.family {
+                // The kernel does not find it: the peer has ended it, and the word of that is on its way.
+                schedule(sampleAt: now)
+            } else {
+                flows[index].isBackup = !isBackup
+                flows[index].keepsPriority = true
+            }
             return settle(at: now)
         }
         guard case .create(let local, _, let remote) = action else { return [] }
@@ -252,6 +257,8 @@ package struct ModeMachine: Sendable {
             $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
         }) {
             let name = flows.remove(at: index).path
+            // With it the kernel has forgotten the address's id.
+            book.destroyed(local.address)
             if failure == .notReady { isReady = false }
             records[name, default: PathMemory()].attempts += 1
             let attempts = min(records[name]!.attempts, 6)
