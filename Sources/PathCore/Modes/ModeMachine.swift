@@ -243,11 +243,13 @@ package struct ModeMachine: Sendable {
         if case .prioritize(let local, let remote, let isBackup) = action, failure != .alreadyGone,
             let index = flow(local, remote, mayBeNew: false)
         {
-            if local.address.family == connection.local.address.family {
-                // The kernel does not find it: the peer has ended it, and the word of that is on its way.
-                schedule(sampleAt: now)
+            flows[index].isBackup = !isBackup
+            // Before the peer's last word of the handshake the kernel finds no such subflow (seen of joins beside an
+            // upload, up to 8 ms old). One that was found often enough before is stubborn, or gone.
+            if flows[index].established.map({ $0.duration(to: now) < .seconds(1) }) ?? true {
+                flows[index].prioritizedFrom = max(
+                    flows[index].signalsFrom ?? now, now.advanced(by: .milliseconds(5)))
             } else {
-                flows[index].isBackup = !isBackup
                 flows[index].keepsPriority = true
             }
             return settle(at: now)
