@@ -15,7 +15,8 @@ struct SimulatedSubflow {
     var server = SubflowHalf()
 
     subscript(_ end: SimulatedEnd) -> SubflowHalf {
-        get { end == .client ? client : server }
+        // (Not a copy of it with its arrays.)
+        _read { if end == .client { yield client } else { yield server } }
         _modify {
             if end == .client { yield &client } else { yield &server }
         }

@@ -67,12 +67,15 @@ extension Simulation {
             return .failed("EINVAL")
         }
         guard
-            let place = paths.firstIndex(where: { $0.exists && $0.hasAddress && $0.address == local.address })
-        else { return .failed("EADDRNOTAVAIL") }
-        let path = paths[place]
-        guard path.index == local.interface ?? path.index, path.isUsable else {
-            return .failed("ENETUNREACH")
+            let place = paths.firstIndex(where: { $0.exists && $0.hasAddress && $0.address == local.address }
+            ),
+            paths[place].index == local.interface ?? paths[place].index, paths[place].isUsable
+        else {
+            // The kernel forgets the address's id with a subflow that can't be made.
+            endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
+            return .failed("EADDRNOTAVAIL")
         }
+        let path = paths[place]
         remember(local, end)
         var subflow = SimulatedSubflow(
             path: place, index: path.index, address: path.address, port: takePort(), id: local.id,

@@ -91,6 +91,12 @@ extension Simulation {
             retransmit(first, number, end)
         }
         startTimer(number, end)
+        // Now it counts as stale, and what stands by may be used (mptcp_pm_subflow_chk_stale).
+        let hasOther = subflows.indices.contains { $0 != number && subflows[$0][end].state == .established }
+        if subflows[number][end].timeouts == 3, hasOther {
+            sendAllAgain(end)
+            pump(end)
+        }
     }
 
     /// The connection's own timer: what does not get through goes again over a subflow that has nothing on its way

@@ -19,6 +19,8 @@ struct Flow: Sendable {
     var isBackup: Bool
     /// The kernel takes no order to change that.
     var keepsPriority = false
+    /// From when on the kernel may be asked again to change it, after it could not.
+    var prioritizedFrom = MonotonicTime.zero
     var asked: MonotonicTime
     /// Tells flows apart: their places change.
     let number: Int

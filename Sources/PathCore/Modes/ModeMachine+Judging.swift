@@ -87,6 +87,8 @@ extension ModeMachine {
                 max(flows[data].watch.progressAt ?? .zero, flows[data].established ?? .zero)
                     < flows[index].asked
             {
+                // Or somebody speaks now and then, and was shown another way in a pause.
+                flows[data].gaps = min(flows[data].gaps + 1, 4)
                 replace(data, by: index, at: now)
             }
             return

@@ -11,7 +11,7 @@ extension ModeMachine {
             let decision = rules.decide(views, at: now)
             for name in decision.measures.sorted() { ask(name, .measurement, at: now) }
             for (path, role) in zip(paths, decision.roles) { attend(path, role, at: now) }
-            for (path, role) in zip(paths, decision.roles) { demote(path.name, role) }
+            for (path, role) in zip(paths, decision.roles) { demote(path.name, role, at: now) }
             leaveDead(at: now)
             // Last: what is not needed goes when what is needed carries.
             for (path, role) in zip(paths, decision.roles) where role == .none { release(path.name, at: now) }
@@ -91,6 +91,7 @@ extension ModeMachine {
             flows.remove(at: data)
             join(path, isBackup: false, at: now)
         } else if role == .carry, flow.isBackup, let local = flow.local {
+            guard now >= flow.prioritizedFrom else { return wakeUps.append(flow.prioritizedFrom) }
             flows[data].isBackup = false
             flows[data].watch.carriesSince = now
             perform(.prioritize(local: local, remote: flow.remote, isBackup: false))
@@ -98,7 +99,7 @@ extension ModeMachine {
     }
 
     /// After all that are to carry do so.
-    private mutating func demote(_ name: String, _ role: PathRole) {
+    private mutating func demote(_ name: String, _ role: PathRole, at now: MonotonicTime) {
         guard role == .standby, let data = dataFlow(name), flows[data].isEstablished, !flows[data].isBackup,
             !flows[data].keepsPriority,
             !records[name]!.isDead, let local = flows[data].local,
@@ -106,6 +107,7 @@ extension ModeMachine {
                 $0.path != name && $0.purpose == .data && $0.isEstablished && !$0.isBackup
             })
         else { return }
+        guard now >= flows[data].prioritizedFrom else { return wakeUps.append(flows[data].prioritizedFrom) }
         flows[data].isBackup = true
         perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
     }
@@ -145,6 +147,8 @@ extension ModeMachine {
         if !records[flow.path]!.isDead {
             die(flow.path, .noAnswer, at: now)
             records[flow.path]!.nextAttempt = now
+            // Another may be wanted now.
+            wakeUps.append(now)
         }
         guard flow.port != nil else {
             // An endpoint that all share gave this connection nothing: it is asked for again.
@@ -253,7 +257,7 @@ extension ModeMachine {
         guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
         // Put aside it costs nothing but its place.
         if !flows[data].isBackup, !flows[data].keepsPriority, let local = flows[data].local,
-            flows[data].isEstablished
+            flows[data].isEstablished, now >= flows[data].prioritizedFrom
         {
             flows[data].isBackup = true
             perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))

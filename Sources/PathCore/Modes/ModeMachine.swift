@@ -247,7 +247,14 @@ package struct ModeMachine: Sendable {
             let index = flow(local, remote, mayBeNew: false)
         {
             flows[index].isBackup = !isBackup
-            flows[index].keepsPriority = true
+            // Before the peer's last word of the handshake the kernel finds no such subflow (seen of joins beside an
+            // upload, up to 8 ms old). One that was found often enough before is stubborn, or gone.
+            if flows[index].established.map({ $0.duration(to: now) < .seconds(1) }) ?? true {
+                flows[index].prioritizedFrom = max(
+                    flows[index].signalsFrom ?? now, now.advanced(by: .milliseconds(5)))
+            } else {
+                flows[index].keepsPriority = true
+            }
             return settle(at: now)
         }
         guard case .create(let local, _, let remote) = action else { return [] }
@@ -255,6 +262,8 @@ package struct ModeMachine: Sendable {
             $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
         }) {
             let name = flows.remove(at: index).path
+            // With it the kernel has forgotten the address's id.
+            book.destroyed(local.address)
             if failure == .notReady { isReady = false }
             records[name, default: PathMemory()].attempts += 1
             let attempts = min(records[name]!.attempts, 6)

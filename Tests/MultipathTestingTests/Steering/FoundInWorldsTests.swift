@@ -98,4 +98,36 @@ struct FoundInWorldsTests {
         let failed = try #require(world.time(of: .failed("wwan0", .noAnswer)))
         #expect(failed < 3400)
     }
+
+    @Test("does not go on replacing a subflow because small messages took the way that a question had shown")
+    func smallMessages() {
+        var story = Self.free()
+        story.paths = [.wifi(.milliseconds(5))]
+        story.mode = .interactive
+        story.traffic = SimulatedTraffic([
+            (.zero, .download(every: .milliseconds(10))),
+            (.seconds(2), .requests(answers: 1, pause: .milliseconds(50))),
+        ])
+        let events = story.run(until: .seconds(6)).events(from: .seconds(2)).map(\.event)
+        #expect(events.count { $0 == .left("wlan0", because: .stuck) } <= 5)
+    }
+
+    @Test("tries the next path when a handshake has taken too long, not when somebody happens to speak")
+    func nextInTime() throws {
+        var story = Story()
+        story.traffic = SimulatedTraffic([
+            (.zero, .requests(answers: 1, pause: .milliseconds(20))), (.seconds(1), .idle),
+        ])
+        story.paths[1].exists = false
+        story.changes = [
+            (.seconds(2), .carrier(0, false)),
+            // The one that comes back first answers nothing.
+            (.seconds(3), .open(1, upwards: false, downwards: false)), (.seconds(4), .plugged(1, true)),
+            (.milliseconds(4100), .expensive(0, true)), (.milliseconds(4100), .expensive(1, false)),
+            (.milliseconds(4100), .carrier(0, true)),
+        ]
+        let world = story.run(until: .seconds(7))
+        // A second for the handshake that nobody answers, a knock and a handshake over the other path.
+        #expect(try #require(world.time(of: .joined("wlan0"))) < 5300)
+    }
 }

@@ -3,9 +3,16 @@ import PathCore
 
 /// Watches a simulation step by step: what must hold in any world, and the figures of this one.
 struct WorldRules {
-    /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works;
-    /// each with some round trips of that path more.
+    /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works: a pause
+    /// of a second between two knocks at a dead path, and half of one for which a path must answer before a
+    /// subflow that gets nothing through is replaced.
     static let stallLimit: Int64 = 1_500_000_000
+    /// Each with round trips of the slowest path: an answer time until there is a suspicion (RFC 6298's `srtt + 4·rttvar`,
+    /// three round trips where there is but the handshake's to go by), a question that is given a quarter more,
+    /// a join, and the data.
+    static let roundTrips: Int64 = 9
+    /// Where packets get lost at all one of a knock, a join or the data may be, and is repeated after a second (RFC 6298).
+    static let repetition: Int64 = 1_000_000_000
     /// Where nobody who steers can know of it, or it is the kernels' timers that count: where a path loses more than one
     /// packet in twenty, where a server has a subflow whose other end is gone (its kernel waits until the window is full
     /// before it sends again what is on it), where a reader does not say when it reads and is looked at once a second,
@@ -52,6 +59,8 @@ struct WorldRules {
     private var readyAt: Int64 = 0
     private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
+    /// Whether any path has been losing packets.
+    private var mayLose = false
     private var emptySince: Int64?
     private var strandedAt: Int64?
     private var isOver = false
@@ -236,15 +245,17 @@ struct WorldRules {
         // Of a path that has become slow only its own round trips can tell.
         slowest = world.paths.reduce(slowest) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
         for path in world.paths {
-            guard let since = path.worksSince, policy.refusal(of: path.interface) == nil,
-                since < best?.since ?? .max
+            guard let since = path.worksSince, since < best?.since ?? .max,
+                policy.refusal(of: path.interface) == nil
             else { continue }
             best = (since, slowest)
         }
         let isEmpty = !world.openPaths.contains { $0.isComplete }
         emptySince = isEmpty ? emptySince ?? world.now : nil
         guard let best else { return }
-        if let emptySince, world.now - max(emptySince, best.since) > Self.emptyLimit + 8 * best.roundTrip {
+        if let emptySince,
+            world.now - max(emptySince, best.since) > Self.emptyLimit + Self.roundTrips * best.roundTrip
+        {
             fail("no subflow for long, though a path works", world)
         }
         for end in [SimulatedEnd.client, .server] {
@@ -270,9 +281,10 @@ struct WorldRules {
             begin = max(begin, reached)
         }
         if end == .server { begin = max(begin, unreachableAt) }
-        let wait = world.now - begin - 6 * roundTrip
+        let wait = world.now - begin - Self.roundTrips * roundTrip
         longestStall = max(longestStall, wait)
         if world.paths.contains(where: { $0.loss > 0.05 }) { lossyAt = world.now }
+        if world.paths.contains(where: { $0.loss > 0 }) { mayLose = true }
         let isReader = end == .server && (isUnknowing || world.hasOrphans || !hasHints)
         var isHard = isReader || world.now - lossyAt < 2_000_000_000
         // What came behind it waits as long.
@@ -281,6 +293,7 @@ struct WorldRules {
             hardUntil[end.rawValue] = world.now
         }
         var limit = isHard ? Self.hardStallLimit : Self.stallLimit
+        if mayLose { limit += Self.repetition }
         if isUnknowing { limit = max(limit, begin - since) }
         if wait > limit { fail("data of the \(end) waits", world) }
     }

@@ -193,6 +193,14 @@ struct AggregateRulesTests {
         #expect(roles(path("wifi", .suspect), path("cellular", .suspect)) == [.carry, .standby])
     }
 
+    @Test(
+        "of those that have yet to prove themselves the most preferred carries, where nothing better is there"
+    )
+    func trials() {
+        #expect(roles(path("wifi", .onTrial), path("cellular", .onTrial)) == [.carry, .standby])
+        #expect(roles(path("wifi", .dead), path("cellular", .onTrial)) == [.standby, .carry])
+    }
+
     @Test("what failed stands by until it has kept answering")
     func failed() {
         #expect(roles(path("wifi", .dead), path("cellular")) == [.standby, .carry])
