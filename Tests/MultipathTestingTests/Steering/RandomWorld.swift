@@ -34,6 +34,8 @@ struct RandomWorld: CustomStringConvertible {
         options.delaysAcknowledgements = oneIn(3)
         options.timerLag = oneIn(3) ? .milliseconds(Int(draw(4)) + 1) : .zero
         options.losesEvents = oneIn(8) ? draw(5) + 1 : 0
+        // Bulk transfers are steered with more care than what is small.
+        options.chunkSize = seed.isMultiple(of: 2) ? 10_000 : 1000
         options.monitorDelay = .milliseconds(Int(draw(20)))
     }
 
