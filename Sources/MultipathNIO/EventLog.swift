@@ -1,8 +1,8 @@
 import Multipath
 import NIOConcurrencyHelpers
 
-/// A connection's events, and what it came about with. A stream is made of them when somebody asks for it: most connections are opened and closed
-/// unwatched, and the stream would cost as much as their channel's pipeline.
+/// A connection's events, and what it came about with. A stream is made of them when somebody asks for it: most
+/// connections are opened and closed unwatched, and the stream would cost as much as their channel's pipeline.
 final class EventLog: Sendable {
     private struct State {
         var hasBegun = false

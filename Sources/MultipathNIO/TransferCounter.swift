@@ -19,9 +19,14 @@ final class TransferCounter: ChannelDuplexHandler {
         self.meter = meter
         self.watch = watch
         self.supervision = supervision
-        // A sample takes some microseconds. Who steers a connection takes one himself when a subflow comes or goes,
+        // A sample takes some microseconds. Who steers a connection takes one himself when he makes or ends a subflow,
         // and when the data moves to another path.
-        sampleInterval = supervision == nil ? .milliseconds(100) : .seconds(1)
+        let isSteered =
+            switch supervision?.level {
+            case .perConnection, .systemWide: true
+            case .observeOnly, nil: false
+            }
+        sampleInterval = isSteered ? .seconds(1) : .milliseconds(100)
         nextSample = .now() + sampleInterval
     }
 

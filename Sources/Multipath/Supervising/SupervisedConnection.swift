@@ -19,6 +19,8 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     /// A second descriptor. `close` closes it from any thread; a sample holds the lock while it asks.
     private let descriptor: Locked<Descriptor?>
+    /// The one that is under way. Locked after `descriptor`.
+    private let probe = Locked<KeepaliveProbe?>(nil)
     /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
     private let written = Atomic<Int64>(0)
     /// Whether nothing is looked at until data moves.
@@ -92,7 +94,11 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     /// - Returns: whether nothing is left to do on the event thread.
     func stop() -> Bool {
-        descriptor.withLock { $0 = nil }
+        descriptor.withLock { descriptor in
+            // Its owner may go on using the socket.
+            if let number = descriptor?.number { endProbe(number) }
+            descriptor = nil
+        }
         guard Newcomers.shared.remove(self) else { return false }
         observers.withLock { $0 = nil }
         return true
@@ -256,15 +262,27 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private func probeIdle() {
-        let probe = descriptor.withLock { descriptor -> KeepaliveProbe? in
-            guard let number = descriptor?.number else { return nil }
-            return KeepaliveProbe(number)
+        let isSent = descriptor.withLock { descriptor -> Bool in
+            guard let number = descriptor?.number else { return false }
+            return probe.withLock { probe in
+                // The one before has changed the settings that this one would take for the user's.
+                guard probe == nil else { return false }
+                probe = KeepaliveProbe(number)
+                return probe != nil
+            }
         }
-        guard let probe else { return }
+        guard isSent else { return }
         _ = EventThread.shared.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [self] in
             descriptor.withLock { descriptor in
-                if let number = descriptor?.number { probe.restore(number) }
+                if let number = descriptor?.number { endProbe(number) }
             }
+        }
+    }
+
+    private func endProbe(_ number: CInt) {
+        probe.withLock { probe in
+            probe?.restore(number)
+            probe = nil
         }
     }
 

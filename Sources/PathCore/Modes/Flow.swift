@@ -38,15 +38,21 @@ struct Flow: Sendable {
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
 
+    /// It was given up before its port was known; it is ended when that is.
+    var isUnwanted = false
+
     var isEstablished: Bool { established != nil }
     var local: IPEndpoint? { port.map { IPEndpoint(address.address, port: $0) } }
 
     /// The round trip that an answer to the handshake shows. Where the kernel had repeated its SYN nobody knows which one
-    /// was answered (RFC 6298 section 3, Karn's algorithm): the shortest time is the likely one.
-    func roundTrip(answered now: MonotonicTime) -> Duration {
+    /// was answered (RFC 6298 section 3, Karn's algorithm): the likely one is that which comes nearest to what is known of
+    /// the path, or else the latest.
+    func roundTrip(answered now: MonotonicTime, known: Duration? = nil) -> Duration {
         let took = asked.duration(to: now)
-        let repeats: [Duration] = [.seconds(7), .seconds(3), .seconds(1)]
-        return took - (repeats.first { $0 < took } ?? .zero)
+        let known = known ?? .zero
+        let repeats: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(7)]
+        func distance(_ time: Duration) -> Duration { time > known ? time - known : known - time }
+        return repeats.filter { $0 < took }.map { took - $0 }.min { distance($0) < distance($1) } ?? took
     }
 
     /// What the handshake took.
@@ -56,7 +62,7 @@ struct Flow: Sendable {
     /// acknowledgement of the handshake was answered: one round trip after ours is complete.
     var signalsFrom: MonotonicTime? {
         guard let established else { return nil }
-        return established.advanced(by: asked.duration(to: established) + .milliseconds(2))
+        return established.advanced(by: roundTrip(answered: established) + .milliseconds(2))
     }
 
     /// A stream that came over another one is to go on here.

@@ -6,11 +6,14 @@ extension ModeMachine {
         flows[index].established = now
         if flows[index].port == nil { schedule(sampleAt: now) }
         let (name, flow) = (flows[index].path, flows[index])
-        records[name]!.noteLatency(flow.roundTrip(answered: now), at: now)
+        records[name]!.noteLatency(flow.roundTrip(answered: now, known: records[name]!.latency), at: now)
         (records[name]!.attempts, records[name]!.slowJoins) = (0, 0)
         records[name]!.loss.asked(true)
         if flow.purpose == .question { return answered(index, at: now) }
-        if flow.purpose == .spare { return }
+        if flow.purpose == .spare {
+            if flow.isUnwanted { destroy(flows.remove(at: index)) }
+            return
+        }
         records[name]!.loss.forgetCounters()
         awaitStream(at: now)
         // What waited for a subflow takes this one, and nobody who fills a buffer that is full tells of it.
@@ -91,7 +94,8 @@ extension ModeMachine {
                 if case .suspect = records[name]!.standing { clear(name, at: now) }
                 records[name]!.question = nil
                 records[name]!.loss.asked(true)
-                records[name]!.noteLatency(flow.roundTrip(answered: now), at: now)
+                records[name]!.noteLatency(
+                    flow.roundTrip(answered: now, known: records[name]!.latency), at: now)
                 // It may be for want of the place that the spare takes. If not, no other can take the subflow's place.
                 if flows.contains(where: { $0.purpose == .spare }) {
                     giveUpSpare(at: now)
@@ -101,7 +105,7 @@ extension ModeMachine {
             }
             return
         }
-        if flow.purpose == .spare { return }
+        if flow.purpose == .spare || inherit(from: flow, end) { return }
         // (At an accepting end a path may have several.)
         if records[name]?.isDead == false, dataFlow(name) == nil {
             // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.
@@ -113,6 +117,23 @@ extension ModeMachine {
             records[name]!.nextAttempt = now.advanced(by: min(pause * (1 << failures), .seconds(60)))
         }
         if flow.isEstablished { tell(.left(name, because: .ended(end))) }
+    }
+
+    /// A spare takes the place of its path's subflow that ended.
+    private mutating func inherit(from old: Flow, _ end: SubflowEnd) -> Bool {
+        guard
+            let heir = flows.firstIndex(where: {
+                $0.purpose == .spare && $0.path == old.path && $0.isEstablished && !$0.isUnwanted
+            }), let local = flows[heir].local, records[old.path]?.isDead == false
+        else { return false }
+        flows[heir].purpose = .data
+        if flows[heir].isBackup, !old.isBackup {
+            flows[heir].isBackup = false
+            perform(.prioritize(local: local, remote: flows[heir].remote, isBackup: false))
+        }
+        tell(.left(old.path, because: .ended(end)))
+        tell(.joined(old.path))
+        return true
     }
 
     /// ECONNREFUSED and ECONNRESET, which a peer's host causes.

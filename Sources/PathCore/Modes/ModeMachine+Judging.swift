@@ -94,6 +94,11 @@ extension ModeMachine {
             return
         }
         if flows[index].purpose == .spare {
+            // What comes in this way does not come the other.
+            if progress.hasReceived, let data = dataFlow(name), flows[data].isStream {
+                flows[data].silenceAsks = 0
+                flows[data].watch.expect(at: now)
+            }
             if case .suspect = records[name]!.standing { clear(name, at: now) }
             return
         }
@@ -151,8 +156,8 @@ extension ModeMachine {
         let isCalm =
             configuration.mode != .interactive && configuration.hasHints && isReady
             && flows.allSatisfy { flow in
-                flow.isEstablished && flow.purpose == .data && !flow.isStream
-                    && flow.watch.waitingSince == nil
+                flow.isEstablished && !flow.isStream && flow.watch.waitingSince == nil
+                    && (flow.purpose == .data || flow.purpose == .spare && flow.isBackup)
                     && records[flow.path]!.isCalm
             }
         agenda.glancesUntil = isCalm ? now.advanced(by: pace * 200) : .zero

@@ -27,10 +27,13 @@ extension ModeMachine {
         var due: MonotonicTime
     }
 
-    /// Whether paths that are lost are not to be left yet.
-    mutating func isParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
-        guard let parting = parting ?? beginParting(lost, at: now), now < parting.due,
-            !isOver(parting, lost, at: now)
+    /// Prepares to leave paths that are lost.
+    /// - Returns: whether they are not to be left yet.
+    mutating func prepareParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+        // What is not allowed any more is left at once.
+        let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
+        guard isAllowed, let parting = parting ?? beginParting(lost, at: now), now < parting.due,
+            !isDone(parting, lost, at: now)
         else {
             parting = nil
             return false
@@ -41,7 +44,7 @@ extension ModeMachine {
         return true
     }
 
-    private func isOver(_ parting: Parting, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+    private func isDone(_ parting: Parting, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
         switch parting.wait {
         case .word(let number):
             guard let over = flows.first(where: { $0.number == number }), lost[over.path] == nil,
@@ -70,7 +73,9 @@ extension ModeMachine {
         if flows[left].watch.isBulk {
             guard trouble == .routeGone, let sample = flows[left].watch.latest else { return nil }
             let due = (sample.minimumRTT ?? sample.smoothedRTT) * 5 / 4 + Self.dry + .milliseconds(10)
-            return Parting(wait: .rest(on: flows[left].number), began: now, due: now.advanced(by: due))
+            return Parting(
+                wait: .rest(on: flows[left].number), began: now, due: now.advanced(by: min(due, Self.longest))
+            )
         }
         guard let sample = flows[other].watch.latest, isWorthAsking(flows[left]),
             min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= Self.leastIdle
@@ -78,7 +83,7 @@ extension ModeMachine {
         actions.append(.probeIdle)
         return Parting(
             wait: .word(over: flows[other].number), began: now,
-            due: now.advanced(by: sample.smoothedRTT * 5 / 4 + .milliseconds(10)))
+            due: now.advanced(by: min(sample.smoothedRTT * 5 / 4 + .milliseconds(10), Self.longest)))
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
@@ -95,4 +100,6 @@ extension ModeMachine {
     private static let leastIdle = Duration.seconds(1)
     /// When nothing has come for so long, it was the last of a transfer.
     private static let dry = Duration.milliseconds(8)
+    /// Nobody who waits for something else is to feel it.
+    private static let longest = Duration.milliseconds(300)
 }

@@ -42,7 +42,7 @@ extension ModeMachine {
         return remote.isLoopback ? connection.local.address : nil
     }
 
-    /// Gives up the flows whose interface, address, route or permission is gone.
+    /// Gives up the flows whose interface, address, route or permission is gone, or prepares that.
     ///
     /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Parting`).
     /// - Returns: whether it is done.
@@ -53,12 +53,14 @@ extension ModeMachine {
         for flow in flows where lost[flow.path] == nil {
             lost[flow.path] = loss(of: flow, paths, latestSnapshot)
         }
-        if mayWait, !lost.isEmpty, isParting(lost, at: now) { return false }
+        if mayWait, !lost.isEmpty, prepareParting(lost, at: now) { return false }
         parting = nil
         for (name, reason) in lost.sorted(by: { $0.key < $1.key }) {
             if case .trouble(let trouble) = reason {
                 records[name, default: PathMemory()].noteFailure(at: now)
                 records[name]!.standing = .dead(trouble)
+                // What comes back may be another network.
+                records[name]!.slowJoins = 0
                 // It is tried as soon as it is back.
                 records[name]!.nextAttempt = now
                 tell(.failed(name, trouble))

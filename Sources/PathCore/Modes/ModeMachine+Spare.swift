@@ -19,11 +19,12 @@ extension ModeMachine {
                 return flows[data].isEstablished && !flows[data].isBackup && isCalm ? data : nil
             }
         }
-        guard let last = carrying.last, carrying.count >= 2 else { return }
+        if carrying.count >= 2 { spareCarries = false }
         if let spare = flows.firstIndex(where: { $0.purpose == .spare }) {
-            if !flows[spare].isBackup { prioritize(spare, isBackup: true) }
+            if flows[spare].isBackup == spareCarries { prioritize(spare, at: now) }
             return
         }
+        guard let last = carrying.last, carrying.count >= 2 else { return }
         guard now >= nextSpare, isReady, !peerHasEnded, additionalFlows < Self.room,
             outstanding > 64 * 1024 || flows.contains(where: \.watch.isBulk)
         else { return }
@@ -34,25 +35,41 @@ extension ModeMachine {
     }
 
     /// Lets the spare carry, from now until another path does, because one is being left.
-    mutating func useSpare(insteadOf name: String) {
-        if let spare = flows.firstIndex(where: { $0.purpose == .spare && $0.path != name && $0.isBackup }),
-            flows[spare].isEstablished
-        {
-            prioritize(spare, isBackup: false)
-        }
+    mutating func useSpare(insteadOf name: String, at now: MonotonicTime) {
+        guard
+            let spare = flows.firstIndex(where: {
+                $0.purpose == .spare && $0.path != name && $0.isBackup && records[$0.path]?.isDead == false
+            })
+        else { return }
+        spareCarries = true
+        prioritize(spare, at: now)
     }
 
-    private mutating func prioritize(_ index: Int, isBackup: Bool) {
-        guard let local = flows[index].local, !flows[index].keepsPriority else { return }
-        flows[index].isBackup = isBackup
-        perform(.prioritize(local: local, remote: flows[index].remote, isBackup: isBackup))
+    private mutating func prioritize(_ spare: Int, at now: MonotonicTime) {
+        guard let local = flows[spare].local, flows[spare].isEstablished, !flows[spare].keepsPriority else {
+            return
+        }
+        guard now >= flows[spare].prioritizedFrom else { return wakeUps.append(flows[spare].prioritizedFrom) }
+        flows[spare].isBackup = !spareCarries
+        perform(.prioritize(local: local, remote: flows[spare].remote, isBackup: !spareCarries))
     }
 
     /// What needs its place, or what it hides, comes first.
-    mutating func giveUpSpare(at now: MonotonicTime) {
+    ///
+    /// - Returns: whether there was one. Its place is free when the peer has heard of its end.
+    @discardableResult
+    mutating func giveUpSpare(at now: MonotonicTime) -> Bool {
+        guard let spare = flows.firstIndex(where: { $0.purpose == .spare && !$0.isUnwanted }) else {
+            return false
+        }
         nextSpare = now.advanced(by: Self.sparePause)
-        for flow in flows where flow.purpose == .spare { destroy(flow) }
-        flows.removeAll { $0.purpose == .spare && $0.port != nil }
+        spareCarries = false
+        if flows[spare].port == nil {
+            flows[spare].isUnwanted = true
+        } else {
+            destroy(flows.remove(at: spare))
+        }
+        return true
     }
 
     /// Subflows beside the connection's first.

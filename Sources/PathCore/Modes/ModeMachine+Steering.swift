@@ -122,13 +122,22 @@ extension ModeMachine {
         else { return }
         if records[path.name]!.isDead {
             guard isAwake(path, at: now) else { return }
-            records[path.name]!.isAwake = false
-            planRetry(path.name, at: now)
         }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
         flows.removeAll { $0.lingersUntil != nil && $0.port != nil }
-        if additionalFlows >= Self.room { giveUpSpare(at: now) }
+        if additionalFlows >= Self.room, let spare = flows.first(where: { $0.purpose == .spare })?.path,
+            giveUpSpare(at: now)
+        {
+            // The word of its end may take the slower path.
+            let pause = max((records[spare]?.latency ?? .zero) * 2, .milliseconds(20))
+            records[path.name]!.nextAttempt = now.advanced(by: min(pause, Self.retry))
+            return wakeUps.append(records[path.name]!.nextAttempt)
+        }
+        if records[path.name]!.isDead {
+            records[path.name]!.isAwake = false
+            planRetry(path.name, at: now)
+        }
         create(
             on: path.name, path.index,
             SubflowAction.LocalAddress(local, id: id, interface: path.index), remote, .data,
@@ -285,7 +294,7 @@ extension ModeMachine {
     mutating func leave(_ name: String, because reason: MoveReason, isCertain: Bool, at now: MonotonicTime) {
         let leaving = flows.filter { $0.path == name }
         guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
-        useSpare(insteadOf: name)
+        useSpare(insteadOf: name, at: now)
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
             switch canSignal(about: first.address) {
@@ -296,6 +305,9 @@ extension ModeMachine {
         }
         for flow in leaving { destroy(flow) }
         flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
+        for index in flows.indices where flows[index].path == name && flows[index].purpose == .spare {
+            flows[index].isUnwanted = true
+        }
         // What was on its way there goes another one from now on.
         for index in flows.indices { flows[index].watch.carriesSince = now }
         streamedAt = (leaving.compactMap(\.streamedAt) + [streamedAt].compactMap { $0 }).max()
@@ -369,7 +381,10 @@ extension ModeMachine {
                 let refusal = configuration.policy.refusal(of: path)
             {
                 reason = .refused(refusal)
-            } else if dataFlow(old).map({ !flows[$0].isEstablished }) ?? true {
+            } else if dataFlow(old).map({ !flows[$0].isEstablished || now < flows[$0].prioritizedFrom })
+                ?? true
+            {
+                // (Or the kernel found none that could carry.)
                 reason = .trouble(.subflowEnded)
             }
         }

@@ -26,11 +26,12 @@
 // The end of a subflow costs: the kernel, here and at the peer, sends again all that is unacknowledged on the
 // connection, whatever was on that subflow (__mptcp_retransmit_pending_data). In a bulk transfer those are
 // megabytes, and hundreds of milliseconds. So in the middle of one a subflow is ended only where the path is
-// dead: questions that were answered stay until it is quiet, and a dead path is not tried by subflows that would
-// have to be ended, but by knocking, a TCP handshake of its own.
+// dead, or a spare one takes the place of a path that is back: questions that were answered stay until it is quiet,
+// and a dead path is not tried by subflows that would have to be ended, but by knocking, a TCP handshake of its own.
 //
 // Nobody is left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
-// until another is complete. What the kernel's tables say is gone is given up at once.
+// until another is complete. What the kernel's tables say is gone is given up at once, or within a round trip
+// (`Parting`).
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
 // written or read while it `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
@@ -69,6 +70,8 @@ package struct ModeMachine: Sendable {
     var parting: Parting?
     /// From when on a spare subflow may be made.
     var nextSpare = MonotonicTime.zero
+    /// Whether the one there is is to carry.
+    var spareCarries = false
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var flowCount = 0
@@ -261,10 +264,12 @@ package struct ModeMachine: Sendable {
         if let index = flows.lastIndex(where: {
             $0.address == local && $0.remote == remote && $0.port == nil && !$0.isEstablished
         }) {
-            let name = flows.remove(at: index).path
+            let flow = flows.remove(at: index)
+            let name = flow.path
             // With it the kernel has forgotten the address's id.
             book.destroyed(local.address)
             if failure == .notReady { isReady = false }
+            if flow.purpose == .spare { return settle(at: now) }
             records[name, default: PathMemory()].attempts += 1
             let attempts = min(records[name]!.attempts, 6)
             // Routes may come a moment after the address.
