@@ -189,16 +189,22 @@ final class GenericNotifications {
         ]
     }
 
+    /// Whether a loss is still to be told.
+    private var hasLost = false
+
     /// For waiting until it is readable.
     var descriptor: CInt { socket.descriptor }
 
     /// Takes what is waiting, but no more than a storm's share: the rest makes the descriptor readable again.
-    /// - Returns: whether the kernel dropped some because the queue was full.
+    /// - Returns: whether the kernel dropped some because the queue was full. It goes on doing so, and says it only once,
+    ///   until the queue has been empty (netlink_overrun, net/netlink/af_netlink.c): not before that is this told.
     func drain(_ body: (GenericMessage) -> Void) throws(SystemError) -> Bool {
-        var hasLost = false
         for _ in 0..<256 {
             do throws(SystemError) {
-                guard let datagram = try socket.receive(into: buffer) else { break }
+                guard let datagram = try socket.receive(into: buffer) else {
+                    defer { hasLost = false }
+                    return hasLost
+                }
                 let isWhole = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
                     guard message.type == family.identifier, let message = GenericMessage(message) else {
                         malformed += 1
@@ -212,7 +218,7 @@ final class GenericNotifications {
                 hasLost = true
             }
         }
-        return hasLost
+        return false
     }
 }
 

@@ -42,7 +42,9 @@ final class EventLog: Sendable {
             let seen = events.withLock { $0 }
             for event in seen { if let value = find(event) { return value } }
             guard MonotonicTime.now < deadline else {
-                throw Program.TimedOut(description: "gave up waiting for \(what); seen: \(seen)")
+                throw Program.TimedOut(
+                    description:
+                        "gave up waiting for \(what); seen: \(seen.count), at the end \(seen.suffix(20))")
             }
             usleep(1_000)
         }
