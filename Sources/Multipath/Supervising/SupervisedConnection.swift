@@ -19,8 +19,8 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     /// A second descriptor. `close` closes it from any thread; a sample holds the lock while it asks.
     private let descriptor: Locked<Descriptor?>
-    /// The one that is under way. Locked after `descriptor`.
-    private let probe = Locked<KeepaliveProbe?>(nil)
+    /// The one that is under way. Under the lock of `descriptor`.
+    private var probe: KeepaliveProbe?
     /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
     private let written = Atomic<Int64>(0)
     /// Whether nothing is looked at until data moves.
@@ -263,13 +263,10 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     private func probeIdle() {
         let isSent = descriptor.withLock { descriptor -> Bool in
-            guard let number = descriptor?.number else { return false }
-            return probe.withLock { probe in
-                // The one before has changed the settings that this one would take for the user's.
-                guard probe == nil else { return false }
-                probe = KeepaliveProbe(number)
-                return probe != nil
-            }
+            // The one before has changed the settings that this one would take for the user's.
+            guard let number = descriptor?.number, probe == nil else { return false }
+            probe = KeepaliveProbe(number)
+            return probe != nil
         }
         guard isSent else { return }
         _ = EventThread.shared.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [self] in
@@ -280,10 +277,8 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private func endProbe(_ number: CInt) {
-        probe.withLock { probe in
-            probe?.restore(number)
-            probe = nil
-        }
+        probe?.restore(number)
+        probe = nil
     }
 
     private func tell(_ event: SteeringEvent) {

@@ -55,9 +55,6 @@ struct Flow: Sendable {
         return repeats.filter { $0 < took }.map { took - $0 }.min { distance($0) < distance($1) } ?? took
     }
 
-    /// What the handshake took.
-    var handshake: Duration? { established.map { asked.duration(to: $0) } }
-
     /// From when on it can carry a message about another one. The peer ignores what comes before its own last
     /// acknowledgement of the handshake was answered: one round trip after ours is complete.
     var signalsFrom: MonotonicTime? {

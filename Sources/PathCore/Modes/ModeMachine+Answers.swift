@@ -57,15 +57,13 @@ extension ModeMachine {
     /// Nothing of ours waits; whether something of the peer's does nobody here knows. It is shown another way, which
     /// it takes if its own subflow does not get through.
     private mutating func invite(_ fresh: Int, insteadOf data: Int, at now: MonotonicTime) {
-        guard !flows[data].isBackup, let local = flows[fresh].local else { return }
-        flows[fresh].isBackup = false
-        perform(.prioritize(local: local, remote: flows[fresh].remote, isBackup: false))
+        guard !flows[data].isBackup, prioritize(fresh, isBackup: false, at: now) else { return }
         schedule(sampleAt: now.advanced(by: max(flows[data].watch.answerTime, .milliseconds(50))))
     }
 
     /// The path answers, but its subflow gets nothing through: another takes its place.
     mutating func replace(_ data: Int, by fresh: Int, at now: MonotonicTime) {
-        let (old, new) = (flows[data], flows[fresh])
+        let old = flows[data]
         flows[fresh].purpose = .data
         flows[fresh].lingersUntil = nil
         // The stream has its gaps wherever it comes.
@@ -73,10 +71,7 @@ extension ModeMachine {
         if old.isStream, let time = old.streamedAt, Self.isFresh(time, at: now) {
             flows[fresh].expectStream(of: time, at: now)
         }
-        if !old.isBackup, new.isBackup, let local = new.local {
-            perform(.prioritize(local: local, remote: new.remote, isBackup: false))
-            flows[fresh].isBackup = false
-        }
+        if !old.isBackup, flows[fresh].isBackup { prioritize(fresh, isBackup: false, at: now) }
         destroy(old)
         flows.remove(at: data)
         tell(.left(old.path, because: .stuck))
@@ -97,7 +92,7 @@ extension ModeMachine {
                 records[name]!.noteLatency(
                     flow.roundTrip(answered: now, known: records[name]!.latency), at: now)
                 // It may be for want of the place that the spare takes. If not, no other can take the subflow's place.
-                if flows.contains(where: { $0.purpose == .spare }) {
+                if spare != nil {
                     giveUpSpare(at: now)
                 } else if let data = dataFlow(name), isStuck(data, at: now) {
                     die(name, .noAcknowledgement, at: now)
@@ -105,7 +100,7 @@ extension ModeMachine {
             }
             return
         }
-        if flow.purpose == .spare || inherit(from: flow, end) { return }
+        if flow.purpose == .spare || inherit(from: flow, end, at: now) { return }
         // (At an accepting end a path may have several.)
         if records[name]?.isDead == false, dataFlow(name) == nil {
             // The peer may have no room for it, or not want it: the pauses grow, and so does the trial.
@@ -120,17 +115,14 @@ extension ModeMachine {
     }
 
     /// A spare takes the place of its path's subflow that ended.
-    private mutating func inherit(from old: Flow, _ end: SubflowEnd) -> Bool {
+    private mutating func inherit(from old: Flow, _ end: SubflowEnd, at now: MonotonicTime) -> Bool {
         guard
             let heir = flows.firstIndex(where: {
                 $0.purpose == .spare && $0.path == old.path && $0.isEstablished && !$0.isUnwanted
-            }), let local = flows[heir].local, records[old.path]?.isDead == false
+            }), records[old.path]?.isDead == false
         else { return false }
         flows[heir].purpose = .data
-        if flows[heir].isBackup, !old.isBackup {
-            flows[heir].isBackup = false
-            perform(.prioritize(local: local, remote: flows[heir].remote, isBackup: false))
-        }
+        if !old.isBackup, flows[heir].isBackup { prioritize(heir, isBackup: false, at: now) }
         tell(.left(old.path, because: .ended(end)))
         tell(.joined(old.path))
         return true

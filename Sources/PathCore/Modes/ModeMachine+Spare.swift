@@ -10,6 +10,9 @@
 // the least preferred path: it is Wi-Fi that people walk out of. It costs a handshake, and gives way to all else.
 
 extension ModeMachine {
+    /// There is one at most.
+    var spare: Int? { flows.firstIndex { $0.purpose == .spare } }
+
     /// Makes a spare where it may be of use, and puts it aside again when all carry.
     mutating func keepSpare(_ paths: [PathInterface], at now: MonotonicTime) {
         guard configuration.mode == .aggregate, configuration.isAlone else { return }
@@ -20,8 +23,8 @@ extension ModeMachine {
             }
         }
         if carrying.count >= 2 { spareCarries = false }
-        if let spare = flows.firstIndex(where: { $0.purpose == .spare }) {
-            if flows[spare].isBackup == spareCarries { prioritize(spare, at: now) }
+        if let spare {
+            if flows[spare].isBackup == spareCarries { prioritize(spare, isBackup: !spareCarries, at: now) }
             return
         }
         guard let last = carrying.last, carrying.count >= 2 else { return }
@@ -36,22 +39,11 @@ extension ModeMachine {
 
     /// Lets the spare carry, from now until another path does, because one is being left.
     mutating func useSpare(insteadOf name: String, at now: MonotonicTime) {
-        guard
-            let spare = flows.firstIndex(where: {
-                $0.purpose == .spare && $0.path != name && $0.isBackup && records[$0.path]?.isDead == false
-            })
+        guard let spare, flows[spare].path != name, flows[spare].isBackup,
+            records[flows[spare].path]?.isDead == false
         else { return }
         spareCarries = true
-        prioritize(spare, at: now)
-    }
-
-    private mutating func prioritize(_ spare: Int, at now: MonotonicTime) {
-        guard let local = flows[spare].local, flows[spare].isEstablished, !flows[spare].keepsPriority else {
-            return
-        }
-        guard now >= flows[spare].prioritizedFrom else { return wakeUps.append(flows[spare].prioritizedFrom) }
-        flows[spare].isBackup = !spareCarries
-        perform(.prioritize(local: local, remote: flows[spare].remote, isBackup: !spareCarries))
+        prioritize(spare, isBackup: !spareCarries, at: now)
     }
 
     /// What needs its place, or what it hides, comes first.
@@ -59,9 +51,7 @@ extension ModeMachine {
     /// - Returns: whether there was one. Its place is free when the peer has heard of its end.
     @discardableResult
     mutating func giveUpSpare(at now: MonotonicTime) -> Bool {
-        guard let spare = flows.firstIndex(where: { $0.purpose == .spare && !$0.isUnwanted }) else {
-            return false
-        }
+        guard let spare, !flows[spare].isUnwanted else { return false }
         nextSpare = now.advanced(by: Self.sparePause)
         spareCarries = false
         if flows[spare].port == nil {

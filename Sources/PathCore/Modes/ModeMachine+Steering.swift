@@ -90,26 +90,34 @@ extension ModeMachine {
             destroy(flow)
             flows.remove(at: data)
             join(path, isBackup: false, at: now)
-        } else if role == .carry, flow.isBackup, let local = flow.local {
-            guard now >= flow.prioritizedFrom else { return wakeUps.append(flow.prioritizedFrom) }
-            flows[data].isBackup = false
+        } else if role == .carry, flow.isBackup, prioritize(data, isBackup: false, at: now) {
             flows[data].watch.carriesSince = now
-            perform(.prioritize(local: local, remote: flow.remote, isBackup: false))
         }
+    }
+
+    /// Has a subflow carry or stand by, where and when the kernel takes such an order.
+    /// - Returns: whether the order was given.
+    @discardableResult
+    mutating func prioritize(_ index: Int, isBackup: Bool, at now: MonotonicTime) -> Bool {
+        let flow = flows[index]
+        guard flow.isEstablished, !flow.keepsPriority, let local = flow.local else { return false }
+        guard now >= flow.prioritizedFrom else {
+            wakeUps.append(flow.prioritizedFrom)
+            return false
+        }
+        flows[index].isBackup = isBackup
+        perform(.prioritize(local: local, remote: flow.remote, isBackup: isBackup))
+        return true
     }
 
     /// After all that are to carry do so.
     private mutating func demote(_ name: String, _ role: PathRole, at now: MonotonicTime) {
-        guard role == .standby, let data = dataFlow(name), flows[data].isEstablished, !flows[data].isBackup,
-            !flows[data].keepsPriority,
-            !records[name]!.isDead, let local = flows[data].local,
+        guard role == .standby, let data = dataFlow(name), !flows[data].isBackup, !records[name]!.isDead,
             flows.contains(where: {
                 $0.path != name && $0.purpose == .data && $0.isEstablished && !$0.isBackup
             })
         else { return }
-        guard now >= flows[data].prioritizedFrom else { return wakeUps.append(flows[data].prioritizedFrom) }
-        flows[data].isBackup = true
-        perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
+        prioritize(data, isBackup: true, at: now)
     }
 
     private mutating func join(_ path: PathInterface, isBackup: Bool, at now: MonotonicTime) {
@@ -126,11 +134,9 @@ extension ModeMachine {
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
         for flow in flows where flow.lingersUntil != nil { destroy(flow) }
         flows.removeAll { $0.lingersUntil != nil && $0.port != nil }
-        if additionalFlows >= Self.room, let spare = flows.first(where: { $0.purpose == .spare })?.path,
-            giveUpSpare(at: now)
-        {
+        if additionalFlows >= Self.room, let sparePath = spare.map({ flows[$0].path }), giveUpSpare(at: now) {
             // The word of its end may take the slower path.
-            let pause = max((records[spare]?.latency ?? .zero) * 2, .milliseconds(20))
+            let pause = max((records[sparePath]?.latency ?? .zero) * 2, .milliseconds(20))
             records[path.name]!.nextAttempt = now.advanced(by: min(pause, Self.retry))
             return wakeUps.append(records[path.name]!.nextAttempt)
         }
@@ -265,12 +271,7 @@ extension ModeMachine {
     private mutating func release(_ name: String, at now: MonotonicTime) {
         guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
         // Put aside it costs nothing but its place.
-        if !flows[data].isBackup, !flows[data].keepsPriority, let local = flows[data].local,
-            flows[data].isEstablished, now >= flows[data].prioritizedFrom
-        {
-            flows[data].isBackup = true
-            perform(.prioritize(local: local, remote: flows[data].remote, isBackup: true))
-        }
+        if !flows[data].isBackup { prioritize(data, isBackup: true, at: now) }
         guard let quiet = quietFrom(at: now) else { return }
         guard now >= quiet else { return wakeUps.append(quiet) }
         leave(name, because: .unneeded, isCertain: false, at: now)
