@@ -1,6 +1,7 @@
 // Connections of somebody else's sockets, steered by the kernel's list of endpoints, which goes for all of them.
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Labs {

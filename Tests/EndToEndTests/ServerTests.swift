@@ -1,6 +1,7 @@
 // Connections that are supervised at the end that accepts them, too: by it alone, and by both.
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Labs {

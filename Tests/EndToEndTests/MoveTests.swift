@@ -3,6 +3,7 @@
 //     mplab run … -- env MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular' modeprobe handover echo --ms 1050000 --moves 10000 constrained
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Labs {

@@ -1,29 +1,25 @@
-// Runs the built mplab, and what a test says, as a user would: the assertions look from outside.
+// Runs the built mplab, with what a test says, as a user would: the assertions look from outside.
 
 import Dispatch
 import Foundation
 import Testing
 
 /// What a program printed, and how it ended.
-struct Outcome {
-    var status: Int32
-    var output: String
-    var errors: String
-    var duration: Duration
+public struct Outcome {
+    public var status: Int32
+    public var output: String
+    public var errors: String
+    public var duration: Duration
 
-    var lines: [Substring] { output.split(separator: "\n") }
+    public var lines: [Substring] { output.split(separator: "\n") }
 }
 
-enum LabCommand {
-    /// The folder of this package's programs: the test's own.
-    static let folder =
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-        .map { URL(fileURLWithPath: $0).deletingLastPathComponent().path } ?? "."
-
-    static func program(_ name: String) -> String { "\(folder)/\(name)" }
+public enum LabCommand {
+    /// Where the build put a program of this package.
+    public static func program(_ name: String) -> String { Program.product(name) }
 
     /// Runs a program to its end. One that isn't over by the deadline is killed, and the test fails.
-    static func run(
+    public static func run(
         _ arguments: [String], input: String = "", deadline: Duration = .seconds(60)
     ) throws -> Outcome {
         let running = try RunningCommand(arguments)
@@ -32,7 +28,7 @@ enum LabCommand {
     }
 
     /// Runs a shell's script in a lab's client host.
-    static func lab(
+    public static func lab(
         _ options: [String] = [], _ script: String, deadline: Duration = .seconds(60)
     ) throws -> Outcome {
         try run(
@@ -40,7 +36,7 @@ enum LabCommand {
     }
 
     /// Whether a lab can run here, and why not.
-    static let obstacle: String? = {
+    public static let obstacle: String? = {
         for tool in ["bash", "ping", "ip", "ss", "curl", "iperf3"] {
             let found = try? run(["/bin/sh", "-c", "command -v \(tool)"])
             if found?.status != 0 {
@@ -52,23 +48,20 @@ enum LabCommand {
         }
         return outcome.status == 0 ? nil : outcome.errors
     }()
-
-    /// A skip is a failure where somebody relies on these tests.
-    static var isRequired: Bool { ProcessInfo.processInfo.environment["LAB_REQUIRED"] == "1" }
 }
 
 extension Trait where Self == ConditionTrait {
     /// For tests that need a lab.
-    static var lab: ConditionTrait {
+    public static var lab: ConditionTrait {
         .enabled(
-            if: LabCommand.isRequired || LabCommand.obstacle == nil,
+            if: Requirement.isStrict || LabCommand.obstacle == nil,
             "no lab can run here: \(LabCommand.obstacle ?? "")")
     }
 }
 
 /// A program that runs while the test does something else.
-final class RunningCommand: @unchecked Sendable {
-    let process = Process()
+public final class RunningCommand: @unchecked Sendable {
+    public let process = Process()
     private let input = Pipe()
     private let output = Pipe()
     private let errors = Pipe()
@@ -79,7 +72,7 @@ final class RunningCommand: @unchecked Sendable {
     private var outputData = Data()
     private var errorData = Data()
 
-    init(_ arguments: [String]) throws {
+    public init(_ arguments: [String]) throws {
         process.executableURL = URL(fileURLWithPath: arguments[0])
         process.arguments = Array(arguments.dropFirst())
         process.standardInput = input
@@ -96,14 +89,14 @@ final class RunningCommand: @unchecked Sendable {
     }
 
     /// Gives the program all its input.
-    func write(_ text: String) {
+    public func write(_ text: String) {
         try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
         try? input.fileHandleForWriting.close()
     }
 
-    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    public func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
-    func wait(_ deadline: Duration = .seconds(60)) -> Outcome {
+    public func wait(_ deadline: Duration = .seconds(60)) -> Outcome {
         if ended.wait(timeout: .now() + Double(deadline.components.seconds)) == .timedOut {
             Issue.record("\(process.arguments ?? []) was not over after \(deadline)")
             kill(process.processIdentifier, SIGKILL)
@@ -122,7 +115,7 @@ final class RunningCommand: @unchecked Sendable {
 }
 
 /// Waits until something is true; false at the deadline.
-func eventually(_ deadline: Duration = .seconds(10), _ condition: () throws -> Bool) rethrows -> Bool {
+public func eventually(_ deadline: Duration = .seconds(10), _ condition: () throws -> Bool) rethrows -> Bool {
     let end = ContinuousClock.now + deadline
     while ContinuousClock.now < end {
         if try condition() { return true }
@@ -130,7 +123,3 @@ func eventually(_ deadline: Duration = .seconds(10), _ condition: () throws -> B
     }
     return false
 }
-
-/// All suites that run labs, one after another: they measure times, and two labs would disturb each other.
-@Suite(.serialized, .lab)
-struct Labs {}

@@ -1,5 +1,6 @@
 // The race of connections, on the networks it was made for.
 
+import TestSupport
 import Testing
 
 extension Labs {

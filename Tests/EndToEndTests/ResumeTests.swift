@@ -2,6 +2,7 @@
 // WakeWatchTests. Here no clock jumps, so the process has to find all out by itself.)
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Labs {
