@@ -96,7 +96,7 @@ extension ParsableCommand {
     ) -> (words: String, help: String) {
         if let command { return (message, helpCommand(of: command)) }
         if let word = misspeltSubcommand {
-            let names = configuration.subcommands.map(\._commandName)
+            let names = configuration.subcommands.map { $0._commandName }
             let list = names.joined(separator: ", ")
             return (
                 "'\(TerminalText.safe(word))' is none of the commands \(list)"
@@ -116,7 +116,7 @@ extension ParsableCommand {
 
     /// The first argument, where a subcommand's name should stand and none does.
     private static var misspeltSubcommand: String? {
-        let names = configuration.subcommands.map(\._commandName)
+        let names = configuration.subcommands.map { $0._commandName }
         guard !names.isEmpty, let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"),
             !names.contains(word), word != "help"
         else { return nil }
