@@ -33,7 +33,7 @@ actor WatchRunner: Newcomer {
     private var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
     private var observation: UInt64?
     private var timer: EventThread.Token?
-    private let probes = Knocks()
+    private let probes = TCPProbes()
     /// The last sample of bytes that arrived, and when it was taken.
     private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
     private var isStopped = false

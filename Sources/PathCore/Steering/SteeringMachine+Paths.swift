@@ -1,6 +1,6 @@
 // Which paths a connection may use now, from where to where, and what the kernel's tables say is lost.
 
-extension ModeMachine {
+extension SteeringMachine {
     /// The paths that the caller's rules allow and that lead to the peer, in the order of preference.
     func usablePaths(_ snapshot: PathSnapshot) -> [PathInterface] {
         var paths = snapshot.interfaces
@@ -35,29 +35,29 @@ extension ModeMachine {
         }
         // One that is in use already keeps its id.
         let known = own.first { own in
-            flows.contains { $0.interface == path.index && $0.address.address == own.address.inZone(0) }
+            subflows.contains { $0.interface == path.index && $0.address.address == own.address.inZone(0) }
         }
         let best = known ?? own.first { $0.state == .preferred } ?? own.first
         if let best { return best.address.inZone(0) }
         return remote.isLoopback ? connection.local.address : nil
     }
 
-    /// Gives up the flows whose interface, address, route or permission is gone, or prepares that.
+    /// Gives up the subflows whose interface, address, route or permission is gone, or prepares that.
     ///
-    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Parting`).
+    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Handoff`).
     /// - Returns: whether it is done.
     @discardableResult
     mutating func giveUpLost(_ paths: [PathInterface], mayWait: Bool, at now: MonotonicTime) -> Bool {
         guard let latestSnapshot else { return true }
         var lost: [String: MoveReason] = [:]
-        for flow in flows where lost[flow.path] == nil {
-            lost[flow.path] = loss(of: flow, paths, latestSnapshot)
+        for subflow in subflows where lost[subflow.path] == nil {
+            lost[subflow.path] = loss(of: subflow, paths, latestSnapshot)
         }
-        if mayWait, !lost.isEmpty, prepareParting(lost, at: now) { return false }
-        parting = nil
+        if mayWait, !lost.isEmpty, prepareHandoff(lost, at: now) { return false }
+        handoff = nil
         for (name, reason) in lost.sorted(by: { $0.key < $1.key }) {
             if case .trouble(let trouble) = reason {
-                records[name, default: PathMemory()].noteFailure(at: now)
+                records[name, default: PathState()].noteFailure(at: now)
                 records[name]!.standing = .dead(trouble)
                 // What comes back may be another network.
                 records[name]!.slowJoins = 0
@@ -65,7 +65,7 @@ extension ModeMachine {
                 records[name]!.nextAttempt = now
                 tell(.failed(name, trouble))
             } else {
-                records[name] = PathMemory()
+                records[name] = PathState()
             }
             leave(name, because: reason, isCertain: true, at: now)
         }
@@ -73,18 +73,18 @@ extension ModeMachine {
     }
 
     private func loss(
-        of flow: Flow, _ paths: [PathInterface], _ snapshot: PathSnapshot
+        of subflow: Subflow, _ paths: [PathInterface], _ snapshot: PathSnapshot
     ) -> MoveReason? {
-        let address = flow.address.address
-        if let path = paths.first(where: { $0.index == flow.interface }) {
+        let address = subflow.address.address
+        if let path = paths.first(where: { $0.index == subflow.interface }) {
             let isThere = address.isLoopback || path.addresses.contains { $0.address.inZone(0) == address }
             // Of an IPv6 connection over the local host and such the snapshot may not know the address.
             if isThere || snapshot.interface(with: address) != nil && !usesDefaultRoute { return nil }
             return .trouble(.addressGone)
         }
-        guard let interface = snapshot.interface(flow.interface) else { return .trouble(.interfaceGone) }
+        guard let interface = snapshot.interface(subflow.interface) else { return .trouble(.interfaceGone) }
         if let refusal = configuration.policy.refusal(of: interface) { return .refused(refusal) }
-        switch snapshot.excluded.first(where: { $0.interface.index == flow.interface })?.reason {
+        switch snapshot.excluded.first(where: { $0.interface.index == subflow.interface })?.reason {
         case .down: return .trouble(.down)
         case .noCarrier: return .trouble(.noCarrier)
         case .noAddress: return .trouble(.addressGone)

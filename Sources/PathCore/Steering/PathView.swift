@@ -6,7 +6,7 @@ struct PathView: Sendable, Equatable {
         /// Data waits there for longer than it ever should.
         case suspect
         /// It failed and answers again, but has to keep that up for a while.
-        case onTrial
+        case validating
         case dead
     }
 
@@ -35,7 +35,7 @@ enum PathRole: Sendable, Equatable {
 }
 
 /// What a mode decides.
-struct ModeDecision: Sendable, Equatable {
+struct SteeringDecision: Sendable, Equatable {
     /// One for each path, in the order of the views.
     var roles: [PathRole]
     /// Why it is not what it was.
@@ -47,6 +47,6 @@ struct ModeDecision: Sendable, Equatable {
 }
 
 /// The rules of one mode. Paths come in the order of preference; dead ones among them, refused ones not.
-protocol ModeRules: Sendable {
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision
+protocol SteeringPolicy: Sendable {
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision
 }

@@ -3,8 +3,8 @@ import Testing
 @testable import PathCore
 
 @Suite("A subflow's data")
-struct FlowWatchTests {
-    private var watch = FlowWatch()
+struct SubflowWatchTests {
+    private var watch = SubflowWatch()
 
     private func at(_ milliseconds: Int64) -> MonotonicTime {
         MonotonicTime(nanoseconds: milliseconds * 1_000_000)
@@ -51,7 +51,7 @@ struct FlowWatchTests {
         // Something of it was acknowledged since.
         _ = other.take(sample(unacknowledged: 2, lastAcknowledgement: 4), written: at(1490), at: at(1500))
         #expect(other.waitingSince == at(1496))
-        var unknown = FlowWatch()
+        var unknown = SubflowWatch()
         _ = unknown.take(
             sample(unacknowledged: 2, lastAcknowledgement: 100), written: at(1490), at: at(1500))
         #expect(unknown.waitingSince == at(1500))
@@ -118,7 +118,7 @@ struct FlowWatchTests {
     }
 }
 
-@Suite("The number of questions")
+@Suite("The number of probes")
 struct LossEstimateTests {
     private func sample(_ delivered: UInt32, _ retransmissions: UInt32) -> SubflowSample {
         var sample = SubflowSample(
@@ -133,16 +133,16 @@ struct LossEstimateTests {
         var loss = LossEstimate()
         loss.take(sample(0, 0))
         loss.take(sample(1000, 0))
-        #expect(loss.questions == 1)
+        #expect(loss.probes == 1)
     }
 
     @Test("grows with the loss, to eight at most", arguments: [(10, 4), (20, 7), (45, 8), (100, 8)])
-    func lossy(percent: UInt32, questions: Int) {
+    func lossy(percent: UInt32, probes: Int) {
         var loss = LossEstimate()
         for round in 0...20 as ClosedRange<UInt32> {
             loss.take(sample(round * (100 - min(percent, 99)), round * percent))
         }
-        #expect(loss.questions == questions)
+        #expect(loss.probes == probes)
     }
 
     @Test("does not count a new subflow's counters as loss")
@@ -150,19 +150,19 @@ struct LossEstimateTests {
         var loss = LossEstimate()
         loss.take(sample(1000, 10))
         loss.take(sample(5, 0))
-        #expect(loss.questions == 1)
+        #expect(loss.probes == 1)
         loss.forgetCounters()
         loss.take(sample(10, 900))
-        #expect(loss.questions == 1)
+        #expect(loss.probes == 1)
     }
 
-    @Test("grows with questions that were not answered, and shrinks with those that were")
+    @Test("grows with probes that were not answered, and shrinks with those that were")
     func asked() {
         var loss = LossEstimate()
         for _ in 0..<20 { loss.asked(false) }
-        let doubtful = loss.questions
+        let suspectedAt = loss.probes
         for _ in 0..<200 { loss.asked(true) }
-        #expect(doubtful > 3 && loss.questions == 1)
+        #expect(suspectedAt > 3 && loss.probes == 1)
     }
 }
 

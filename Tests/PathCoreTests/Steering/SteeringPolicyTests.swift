@@ -19,12 +19,12 @@ private func at(_ milliseconds: Int64) -> MonotonicTime {
 
 @Suite("Handover")
 struct HandoverRulesTests {
-    private var rules = HandoverRules()
+    private var rules = HandoverPolicy()
 
     @Test("leaves an expensive path alone while the preferred one is well")
     mutating func costsNothing() {
         let decision = rules.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
-        #expect(decision == ModeDecision(roles: [.carry, .none]))
+        #expect(decision == SteeringDecision(roles: [.carry, .none]))
     }
 
     @Test("has paths that cost nothing stand by at once")
@@ -38,13 +38,13 @@ struct HandoverRulesTests {
         _ = rules.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
         let suspect = [path("wifi", .suspect), path("cellular", isJoined: false)]
         var decision = rules.decide(suspect, at: at(85))
-        #expect(decision == ModeDecision(roles: [.carry, .none], again: at(100)))
+        #expect(decision == SteeringDecision(roles: [.carry, .none], again: at(100)))
         decision = rules.decide(suspect, at: at(100))
         #expect(decision.roles == [.carry, .standby])
         decision = rules.decide([path("wifi"), path("cellular")], at: at(200))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(5100)))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(5100)))
         decision = rules.decide([path("wifi"), path("cellular")], at: at(5100))
-        #expect(decision == ModeDecision(roles: [.carry, .none]))
+        #expect(decision == SteeringDecision(roles: [.carry, .none]))
     }
 
     @Test("moves on proof alone")
@@ -57,13 +57,15 @@ struct HandoverRulesTests {
             rules.decide([path("wifi", .dead), path("cellular")], at: at(17)).roles == [.standby, .carry])
     }
 
-    @Test("does not go back to a path on trial, and then gives the reason")
+    @Test("does not go back to a path validating, and then gives the reason")
     mutating func trial() {
         _ = rules.decide([path("wifi", .dead), path("cellular")], at: at(0))
         #expect(
-            rules.decide([path("wifi", .onTrial), path("cellular")], at: at(1)).roles == [.standby, .carry])
+            rules.decide([path("wifi", .validating), path("cellular")], at: at(1)).roles == [
+                .standby, .carry,
+            ])
         let back = rules.decide([path("wifi"), path("cellular")], at: at(2))
-        #expect(back == ModeDecision(roles: [.carry, .standby], reason: .preferred, again: at(5002)))
+        #expect(back == SteeringDecision(roles: [.carry, .standby], reason: .preferred, again: at(5002)))
     }
 
     @Test("keeps the last path that might work, and tries every one when all have failed")
@@ -76,13 +78,13 @@ struct HandoverRulesTests {
 
     @Test("wants nothing where nothing is allowed")
     mutating func nothing() {
-        #expect(rules.decide([], at: at(0)) == ModeDecision(roles: []))
+        #expect(rules.decide([], at: at(0)) == SteeringDecision(roles: []))
     }
 }
 
 @Suite("Interactive")
 struct InteractiveRulesTests {
-    private var rules = InteractiveRules()
+    private var rules = InteractivePolicy()
 
     @Test("keeps all paths joined and one carrying, the fastest")
     mutating func fastest() {
@@ -94,7 +96,7 @@ struct InteractiveRulesTests {
     mutating func patience() {
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         var decision = rules.decide([path("wifi", 60), path("cellular", 40)], at: at(1000))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(1100)))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(1100)))
         decision = rules.decide([path("wifi", 60), path("cellular", 40)], at: at(1100))
         #expect(decision.roles == [.standby, .carry])
         #expect(decision.reason == .latency(.milliseconds(40), insteadOf: .milliseconds(60)))
@@ -105,7 +107,7 @@ struct InteractiveRulesTests {
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         #expect(
             rules.decide([path("wifi", latency), path("cellular", 40)], at: at(1000))
-                == ModeDecision(roles: [.carry, .standby]))
+                == SteeringDecision(roles: [.carry, .standby]))
     }
 
     @Test("forgets a contender that was better for a moment only")
@@ -114,13 +116,13 @@ struct InteractiveRulesTests {
         _ = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(1000))
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(1050))
         let decision = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(1110))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(1210)))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(1210)))
     }
 
     @Test("does not wait again where the other was better already, and becomes worth a move")
     mutating func trend() {
         _ = rules.decide([path("wifi", 50), path("cellular", 60)], at: at(0))
-        let stays = ModeDecision(roles: [.carry, .standby])
+        let stays = SteeringDecision(roles: [.carry, .standby])
         #expect(rules.decide([path("wifi", 60), path("cellular", 60)], at: at(1000)) == stays)
         #expect(rules.decide([path("wifi", 63), path("cellular", 57)], at: at(1050)) == stays)
         let decision = rules.decide([path("wifi", 75), path("cellular", 50)], at: at(1150))
@@ -132,16 +134,16 @@ struct InteractiveRulesTests {
     mutating func stallBesideSlow() {
         _ = rules.decide([path("wifi", 20), path("cellular", 250)], at: at(0))
         var decision = rules.decide([path("wifi", .suspect, 26), path("cellular", 250)], at: at(10))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(109)))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(109)))
         decision = rules.decide([path("wifi", .suspect, 125), path("cellular", 250)], at: at(109))
-        #expect(decision == ModeDecision(roles: [.standby, .carry], reason: .stalled))
+        #expect(decision == SteeringDecision(roles: [.standby, .carry], reason: .stalled))
     }
 
     @Test("leaves a path that stalls at once")
     mutating func stall() {
         _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         let decision = rules.decide([path("wifi", .suspect, 20), path("cellular", 40)], at: at(10))
-        #expect(decision == ModeDecision(roles: [.standby, .carry], reason: .stalled))
+        #expect(decision == SteeringDecision(roles: [.standby, .carry], reason: .stalled))
     }
 
     @Test("stays on a stalled path where there is no other")
@@ -159,7 +161,7 @@ struct InteractiveRulesTests {
         }
         // It is back on Wi-Fi.
         let decision = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(2000))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], again: at(2200)))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(2200)))
     }
 
     @Test("lets the preference decide where nothing was measured, and asks for what is old")
@@ -167,14 +169,14 @@ struct InteractiveRulesTests {
         var old = path("cellular")
         old.isLatencyOld = true
         let decision = rules.decide([path("wifi"), old], at: at(0))
-        #expect(decision == ModeDecision(roles: [.carry, .standby], measures: ["cellular"]))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], measures: ["cellular"]))
     }
 }
 
 @Suite("Aggregate")
 struct AggregateRulesTests {
     private func roles(_ paths: PathView...) -> [PathRole] {
-        var rules = AggregateRules()
+        var rules = AggregatePolicy()
         return rules.decide(paths, at: at(0)).roles
     }
 
@@ -197,14 +199,14 @@ struct AggregateRulesTests {
         "of those that have yet to prove themselves the most preferred carries, where nothing better is there"
     )
     func trials() {
-        #expect(roles(path("wifi", .onTrial), path("cellular", .onTrial)) == [.carry, .standby])
-        #expect(roles(path("wifi", .dead), path("cellular", .onTrial)) == [.standby, .carry])
+        #expect(roles(path("wifi", .validating), path("cellular", .validating)) == [.carry, .standby])
+        #expect(roles(path("wifi", .dead), path("cellular", .validating)) == [.standby, .carry])
     }
 
     @Test("what failed stands by until it has kept answering")
     func failed() {
         #expect(roles(path("wifi", .dead), path("cellular")) == [.standby, .carry])
-        #expect(roles(path("wifi", .onTrial), path("cellular")) == [.standby, .carry])
+        #expect(roles(path("wifi", .validating), path("cellular")) == [.standby, .carry])
     }
 
     @Test("a failed path that is not joined does not keep the last one that might work from carrying")

@@ -13,7 +13,7 @@
 //  3. Each move that is taken back soon doubles the patience, up to 8 times; a quiet time forgets it.
 //  4. Where measurements are missing, the caller's preference decides.
 
-struct InteractiveRules: ModeRules {
+struct InteractivePolicy: SteeringPolicy {
     static let patience = Duration.milliseconds(100)
     private static let margin = 1.25
     private static let least = Duration.milliseconds(5)
@@ -25,7 +25,7 @@ struct InteractiveRules: ModeRules {
     private var moved: (from: String, at: MonotonicTime)?
     private var reluctance = 0
 
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
         let current = paths.first { $0.name == carrier }
         let able = paths.filter { $0.canCarry && $0.standing == .good }
         let fastest = able.min { time($0) < time($1) }
@@ -64,7 +64,7 @@ struct InteractiveRules: ModeRules {
         }
         if let next, let old = carrier, next.name != old { note(from: old, to: next.name, at: now) }
         carrier = next?.name
-        return ModeDecision(
+        return SteeringDecision(
             roles: paths.map { $0.name == carrier ? .carry : .standby }, reason: reason,
             measures: Set(paths.filter { $0.isLatencyOld && $0.isJoined }.map(\.name)), again: again)
     }

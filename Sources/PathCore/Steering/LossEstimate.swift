@@ -1,9 +1,9 @@
-// How much loss a path has, and how many questions it takes to tell a lossy path from a dead one.
+// How much loss a path has, and how many probes it takes to tell a lossy path from a dead one.
 //
 // With a loss of p each way, an exchange goes unanswered with q = 1 - (1 - p)² though the path lives. The data
-// that raised the suspicion and n questions all go unanswered with q^(n + 1). The number of questions is the
+// that raised the suspicion and n probes all go unanswered with q^(n + 1). The number of probes is the
 // least that keeps this below one in two thousand (a sequential test with a fixed bound, after Wald). A clean
-// path takes one question, one with 10 % loss takes four.
+// path takes one probe, one with 10 % loss takes four.
 
 /// A path's loss rate, as far as its samples tell.
 struct LossEstimate: Sendable {
@@ -28,13 +28,13 @@ struct LossEstimate: Sendable {
 
     mutating func forgetCounters() { counted = nil }
 
-    /// A question was answered or not.
+    /// A probe was answered or not.
     mutating func asked(_ isAnswered: Bool) {
         rate += ((isAnswered ? 0 : 0.5) - rate) * 0.02
     }
 
     /// Questions that must go unanswered before a path is called dead.
-    var questions: Int {
+    var probes: Int {
         let loss = min(max(rate, 0.01), 0.4)
         let unanswered = 1 - (1 - loss) * (1 - loss)
         var (count, chance) = (1, unanswered * unanswered)

@@ -5,9 +5,9 @@
 //     the carrying path is suspect, and let go when that has been clear for a while.
 //  3. Suspicion warms, proof moves: data leaves a path only when it is dead, gone or refused.
 //  4. It goes back as soon as a more preferred path is good again. How long a path that failed has to prove
-//     itself is not decided here: until then it is on trial.
+//     itself is not decided here: until then it is validating.
 
-struct HandoverRules: ModeRules {
+struct HandoverPolicy: SteeringPolicy {
     /// How long an expensive path stays joined after the last suspicion, or after data went back.
     static let coolDown = Duration.seconds(5)
 
@@ -18,7 +18,7 @@ struct HandoverRules: ModeRules {
     private var suspectSince: MonotonicTime?
     private var warmUntil: MonotonicTime?
 
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
         let current = paths.first { $0.name == carrier }
         var reason: MoveReason?
         let best = paths.first { $0.canCarry && $0.standing == .good } ?? paths.first { $0.canCarry }
@@ -60,6 +60,7 @@ struct HandoverRules: ModeRules {
                 ? .standby : .none
         }
         let again = isWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
-        return ModeDecision(roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
+        return SteeringDecision(
+            roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
     }
 }

@@ -1,8 +1,8 @@
 // Makes the subflows what the mode's rules want them to be.
 
-extension ModeMachine {
+extension SteeringMachine {
     mutating func steer(_ paths: [PathInterface], at now: MonotonicTime) {
-        for path in paths where records[path.name] == nil { records[path.name] = PathMemory() }
+        for path in paths where records[path.name] == nil { records[path.name] = PathState() }
         if configuration.isAcceptor {
             leaveDead(at: now)
         } else {
@@ -15,7 +15,7 @@ extension ModeMachine {
             leaveDead(at: now)
             // Last: what is not needed goes when what is needed carries.
             for (path, role) in zip(paths, decision.roles) where role == .none { release(path.name, at: now) }
-            keepSpare(paths, at: now)
+            keepReserve(paths, at: now)
             tellCarrier(paths, decision, at: now)
             if let again = decision.again { wakeUps.append(again) }
             for view in views where configuration.mode == .interactive && view.isJoined {
@@ -46,10 +46,10 @@ extension ModeMachine {
         _ path: PathInterface, measuredEach interval: Duration, at now: MonotonicTime
     ) -> PathView {
         let record = records[path.name]!
-        let data = dataFlow(path.name)
-        let flow = data.map { flows[$0] }
+        let data = dataSubflow(path.name)
+        let subflow = data.map { subflows[$0] }
         var latency = record.latency
-        if let since = flow?.watch.waitingSince, let known = latency {
+        if let since = subflow?.watch.waitingSince, let known = latency {
             latency = max(known, since.duration(to: now))
         }
         let standing: PathView.Standing =
@@ -57,14 +57,14 @@ extension ModeMachine {
             case .good: .good
             case .suspect: .suspect
             case .dead: .dead
-            case .onTrial: .onTrial
+            case .validating: .validating
             }
         let isOld = record.latencyAt.map { $0.duration(to: now) >= interval } ?? true
         return PathView(
             name: path.name, isFree: !path.isExpensive && !path.isConstrained, standing: standing,
-            isJoined: flow?.isEstablished ?? false, latency: latency,
-            isLatencyOld: isOld && isActive(at: now) && record.question == nil
-                && flow?.watch.waitingSince == nil && quietFrom(at: now).map { $0 <= now } ?? false)
+            isJoined: subflow?.isEstablished ?? false, latency: latency,
+            isLatencyOld: isOld && isActive(at: now) && record.probe == nil
+                && subflow?.watch.waitingSince == nil && quietFrom(at: now).map { $0 <= now } ?? false)
     }
 
     // MARK: One path
@@ -73,25 +73,25 @@ extension ModeMachine {
     private mutating func attend(_ path: PathInterface, _ role: PathRole, at now: MonotonicTime) {
         guard role != .none else { return }
         let name = path.name
-        guard let data = dataFlow(name) else {
+        guard let data = dataSubflow(name) else {
             // One that failed has to prove itself, but not where there is nothing else: to make it carry only then takes
             // a message that may get lost (MP_PRIO).
             let isOnProbation = records[name]!.isDead && hasOther(than: name)
             join(path, isBackup: role == .standby || isOnProbation, at: now)
             return
         }
-        let flow = flows[data]
-        if !flow.isEstablished {
+        let subflow = subflows[data]
+        if !subflow.isEstablished {
             giveUpSlowJoin(data, at: now)
         } else if records[name]!.isDead {
             retry(path, data, at: now)
-        } else if role == .carry, flow.isBackup, flow.keepsPriority {
+        } else if role == .carry, subflow.isBackup, subflow.keepsPriority {
             // Seen of an IPv4 subflow on an IPv6 socket. One that is made anew has the priority it is made with.
-            destroy(flow)
-            flows.remove(at: data)
+            destroy(subflow)
+            subflows.remove(at: data)
             join(path, isBackup: false, at: now)
-        } else if role == .carry, flow.isBackup, prioritize(data, isBackup: false, at: now) {
-            flows[data].watch.carriesSince = now
+        } else if role == .carry, subflow.isBackup, prioritize(data, isBackup: false, at: now) {
+            subflows[data].watch.carriesSince = now
         }
     }
 
@@ -99,21 +99,22 @@ extension ModeMachine {
     /// - Returns: whether the order was given.
     @discardableResult
     mutating func prioritize(_ index: Int, isBackup: Bool, at now: MonotonicTime) -> Bool {
-        let flow = flows[index]
-        guard flow.isEstablished, !flow.keepsPriority, let local = flow.local else { return false }
-        guard now >= flow.prioritizedFrom else {
-            wakeUps.append(flow.prioritizedFrom)
+        let subflow = subflows[index]
+        guard subflow.isEstablished, !subflow.keepsPriority, let local = subflow.local else { return false }
+        guard now >= subflow.prioritizedFrom else {
+            wakeUps.append(subflow.prioritizedFrom)
             return false
         }
-        flows[index].isBackup = isBackup
-        perform(.prioritize(local: local, remote: flow.remote, isBackup: isBackup))
+        subflows[index].isBackup = isBackup
+        perform(.prioritize(local: local, remote: subflow.remote, isBackup: isBackup))
         return true
     }
 
     /// After all that are to carry do so.
     private mutating func demote(_ name: String, _ role: PathRole, at now: MonotonicTime) {
-        guard role == .standby, let data = dataFlow(name), !flows[data].isBackup, !records[name]!.isDead,
-            flows.contains(where: {
+        guard role == .standby, let data = dataSubflow(name), !subflows[data].isBackup,
+            !records[name]!.isDead,
+            subflows.contains(where: {
                 $0.path != name && $0.purpose == .data && $0.isEstablished && !$0.isBackup
             })
         else { return }
@@ -126,17 +127,19 @@ extension ModeMachine {
         guard now >= next else { return wakeUps.append(next) }
         guard let (local, remote) = endpoints(on: path),
             let id = book.id(
-                of: local, isUsed: { address in flows.contains { $0.address.address == address } })
+                of: local, isUsed: { address in subflows.contains { $0.address.address == address } })
         else { return }
         if records[path.name]!.isDead {
             guard isAwake(path, at: now) else { return }
         }
         // A peer has room for few subflows (Linux: two beside the first, unless it is told otherwise).
-        for flow in flows where flow.lingersUntil != nil { destroy(flow) }
-        flows.removeAll { $0.lingersUntil != nil && $0.port != nil }
-        if additionalFlows >= Self.room, let sparePath = spare.map({ flows[$0].path }), giveUpSpare(at: now) {
+        for subflow in subflows where subflow.lingersUntil != nil { destroy(subflow) }
+        subflows.removeAll { $0.lingersUntil != nil && $0.port != nil }
+        if additionalSubflows >= Self.room, let reservePath = reserve.map({ subflows[$0].path }),
+            giveUpReserve(at: now)
+        {
             // The word of its end may take the slower path.
-            let pause = max((records[sparePath]?.latency ?? .zero) * 2, .milliseconds(20))
+            let pause = max((records[reservePath]?.latency ?? .zero) * 2, .milliseconds(20))
             records[path.name]!.nextAttempt = now.advanced(by: min(pause, Self.retry))
             return wakeUps.append(records[path.name]!.nextAttempt)
         }
@@ -154,28 +157,28 @@ extension ModeMachine {
     /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner. But where
     /// several in a row took too long the path is rather that slow.
     private mutating func giveUpSlowJoin(_ data: Int, at now: MonotonicTime) {
-        let flow = flows[data]
-        let expected = (records[flow.path]!.latency ?? .milliseconds(250)) * 3
-        let due = flow.asked.advanced(
-            by: max(Self.retry, expected) * (1 << min(records[flow.path]!.slowJoins, 4)))
+        let subflow = subflows[data]
+        let expected = (records[subflow.path]!.latency ?? .milliseconds(250)) * 3
+        let due = subflow.asked.advanced(
+            by: max(Self.retry, expected) * (1 << min(records[subflow.path]!.slowJoins, 4)))
         guard now >= due else { return wakeUps.append(due) }
-        if !records[flow.path]!.isDead {
-            die(flow.path, .noAnswer, at: now)
-            records[flow.path]!.nextAttempt = now
+        if !records[subflow.path]!.isDead {
+            die(subflow.path, .noAnswer, at: now)
+            records[subflow.path]!.nextAttempt = now
             // Another may be wanted now.
             wakeUps.append(now)
         }
-        guard flow.port != nil else {
+        guard subflow.port != nil else {
             // An endpoint that all share gave this connection nothing: it is asked for again.
-            if !configuration.isAlone { flows.remove(at: data) }
+            if !configuration.isAlone { subflows.remove(at: data) }
             return schedule(sampleAt: now)
         }
         // It costs nothing to leave it until another has a chance.
-        guard let path = latestSnapshot?.path(flow.interface), isAwake(path, at: now) else { return }
-        destroy(flow)
-        flows.remove(at: data)
-        records[flow.path]!.slowJoins += 1
-        records[flow.path]!.nextAttempt = now
+        guard let path = latestSnapshot?.path(subflow.interface), isAwake(path, at: now) else { return }
+        destroy(subflow)
+        subflows.remove(at: data)
+        records[subflow.path]!.slowJoins += 1
+        records[subflow.path]!.nextAttempt = now
         wakeUps.append(now)
     }
 
@@ -183,13 +186,15 @@ extension ModeMachine {
     private mutating func retry(_ path: PathInterface, _ data: Int, at now: MonotonicTime) {
         guard !peerHasEnded, isAwake(path, at: now) else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
-        let flow = flows[data]
+        let subflow = subflows[data]
         records[path.name]!.isAwake = false
         planRetry(path.name, at: now)
-        create(on: path.name, flow.interface, flow.address, flow.remote, .question, isBackup: true, at: now)
+        create(
+            on: path.name, subflow.interface, subflow.address, subflow.remote, .probe, isBackup: true, at: now
+        )
     }
 
-    /// Knocks at a dead path when it is time, and tells whether it has answered.
+    /// TCPProbes at a dead path when it is time, and tells whether it has answered.
     private mutating func isAwake(_ path: PathInterface, at now: MonotonicTime) -> Bool {
         if records[path.name]!.isAwake { return true }
         let next = records[path.name]!.nextAttempt
@@ -198,7 +203,7 @@ extension ModeMachine {
             return false
         }
         planRetry(path.name, at: now)
-        actions.append(.knock(path.name, interface: path.index, remote: remote))
+        actions.append(.startProbe(path.name, interface: path.index, remote: remote))
         return false
     }
 
@@ -214,10 +219,10 @@ extension ModeMachine {
 
     mutating func create(
         on name: String, _ interface: InterfaceIndex, _ address: SubflowAction.LocalAddress,
-        _ remote: IPEndpoint, _ purpose: Flow.Purpose, isBackup: Bool, at now: MonotonicTime
+        _ remote: IPEndpoint, _ purpose: Subflow.Purpose, isBackup: Bool, at now: MonotonicTime
     ) {
-        flows.append(
-            Flow(
+        subflows.append(
+            Subflow(
                 path: name, interface: interface, address: address, remote: remote, port: nil,
                 purpose: purpose, isBackup: isBackup, asked: now, number: nextNumber()))
         perform(.create(address, isBackup: isBackup, remote: remote))
@@ -226,26 +231,26 @@ extension ModeMachine {
         schedule(sampleAt: now)
     }
 
-    mutating func destroy(_ flow: Flow) {
-        guard let local = flow.local else { return }
-        perform(.destroy(local: local, remote: flow.remote))
+    mutating func destroy(_ subflow: Subflow) {
+        guard let local = subflow.local else { return }
+        perform(.destroy(local: local, remote: subflow.remote))
         book.destroyed(local.address)
     }
 
-    /// Ends the questions that were answered, as soon as that costs little.
+    /// Ends the probes that were answered, as soon as that costs little.
     private mutating func dismissAnswered(at now: MonotonicTime) {
-        guard let first = flows.compactMap(\.lingersUntil).min() else { return }
+        guard let first = subflows.compactMap(\.lingersUntil).min() else { return }
         guard let quiet = quietFrom(at: now) else { return }
         let due = max(first, quiet)
         guard now >= due else { return wakeUps.append(due) }
-        for flow in flows where flow.isDone(now) { destroy(flow) }
-        flows.removeAll { $0.isDone(now) }
+        for subflow in subflows where subflow.isDone(now) { destroy(subflow) }
+        subflows.removeAll { $0.isDone(now) }
     }
 
     /// From when on no bulk transfer is under way; nil while one is.
     private func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
         guard outstanding <= 64 * 1024 else { return nil }
-        let streams = flows.compactMap { $0.watch.isBulk ? $0.watch.receivedAt : nil }
+        let streams = subflows.compactMap { $0.watch.isBulk ? $0.watch.receivedAt : nil }
         return streams.max().map { $0.advanced(by: .milliseconds(200)) } ?? now
     }
 
@@ -261,17 +266,17 @@ extension ModeMachine {
     /// Dead paths are left when another one is there to take what was on them.
     private mutating func leaveDead(at now: MonotonicTime) {
         for name in sortedNames() {
-            guard case .dead(let trouble) = records[name]!.standing, let data = dataFlow(name),
-                flows[data].isEstablished, hasOther(than: name)
+            guard case .dead(let trouble) = records[name]!.standing, let data = dataSubflow(name),
+                subflows[data].isEstablished, hasOther(than: name)
             else { continue }
             leave(name, because: .trouble(trouble), isCertain: false, at: now)
         }
     }
 
     private mutating func release(_ name: String, at now: MonotonicTime) {
-        guard let data = dataFlow(name), hasOther(than: name), configuration.isAlone else { return }
+        guard let data = dataSubflow(name), hasOther(than: name), configuration.isAlone else { return }
         // Put aside it costs nothing but its place.
-        if !flows[data].isBackup { prioritize(data, isBackup: true, at: now) }
+        if !subflows[data].isBackup { prioritize(data, isBackup: true, at: now) }
         guard let quiet = quietFrom(at: now) else { return }
         guard now >= quiet else { return wakeUps.append(quiet) }
         leave(name, because: .unneeded, isCertain: false, at: now)
@@ -279,23 +284,24 @@ extension ModeMachine {
 
     /// Whether another path has a subflow and is not dead.
     func hasOther(than name: String) -> Bool {
-        flows.contains {
+        subflows.contains {
             $0.path != name && $0.purpose == .data && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
         }
     }
 
     /// From when on a subflow of another address can tell the peer something; nil where there is none.
     private func canSignal(about address: SubflowAction.LocalAddress) -> MonotonicTime? {
-        flows.filter { flow in
-            flow.address.id != address.id && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+        subflows.filter { subflow in
+            subflow.address.id != address.id && subflow.isEstablished
+                && !(records[subflow.path]?.isDead ?? true)
         }.compactMap(\.signalsFrom).min()
     }
 
     /// Ends all subflows of a path.
     mutating func leave(_ name: String, because reason: MoveReason, isCertain: Bool, at now: MonotonicTime) {
-        let leaving = flows.filter { $0.path == name }
+        let leaving = subflows.filter { $0.path == name }
         guard let first = leaving.first(where: { $0.purpose == .data }) ?? leaving.first else { return }
-        useSpare(insteadOf: name, at: now)
+        useReserve(insteadOf: name, at: now)
         // An accepting end has one address for all paths: taking it back would end them all.
         if !configuration.isAcceptor {
             switch canSignal(about: first.address) {
@@ -304,16 +310,17 @@ extension ModeMachine {
             case nil: records[name]?.withdrawal = (first.address, now)
             }
         }
-        for flow in leaving { destroy(flow) }
-        flows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
-        for index in flows.indices where flows[index].path == name && flows[index].purpose == .spare {
-            flows[index].isUnwanted = true
+        for subflow in leaving { destroy(subflow) }
+        subflows.removeAll { $0.path == name && ($0.port != nil || isCertain) }
+        for index in subflows.indices
+        where subflows[index].path == name && subflows[index].purpose == .reserve {
+            subflows[index].isUnwanted = true
         }
         // What was on its way there goes another one from now on.
-        for index in flows.indices { flows[index].watch.carriesSince = now }
+        for index in subflows.indices { subflows[index].watch.carriesSince = now }
         streamedAt = (leaving.compactMap(\.streamedAt) + [streamedAt].compactMap { $0 }).max()
         awaitStream(at: now)
-        records[name]?.question = nil
+        records[name]?.probe = nil
         if leaving.contains(where: { $0.purpose == .data && $0.isEstablished }) {
             tell(.left(name, because: reason))
         }
@@ -322,8 +329,9 @@ extension ModeMachine {
     /// The peer's side of another path may be no better: what came over the one that was left has to go on.
     mutating func awaitStream(at now: MonotonicTime) {
         guard let time = streamedAt, Self.isFresh(time, at: now) else { return }
-        for index in flows.indices where flows[index].purpose == .data && flows[index].isEstablished {
-            flows[index].expectStream(of: time, at: now)
+        for index in subflows.indices where subflows[index].purpose == .data && subflows[index].isEstablished
+        {
+            subflows[index].expectStream(of: time, at: now)
             streamedAt = nil
         }
         if streamedAt == nil { schedule(sampleAt: now.advanced(by: .milliseconds(25))) }
@@ -339,7 +347,7 @@ extension ModeMachine {
         for name in sortedNames() {
             guard let (address, after) = records[name]!.withdrawal else { continue }
             guard
-                !flows.contains(where: {
+                !subflows.contains(where: {
                     $0.address.id == address.id && $0.purpose == .data && $0.isEstablished
                 })
             else {
@@ -348,7 +356,7 @@ extension ModeMachine {
                 continue
             }
             // A handshake from that address is under way: the peer would end what it has of it.
-            if flows.contains(where: { $0.address.id == address.id }) { continue }
+            if subflows.contains(where: { $0.address.id == address.id }) { continue }
             guard let from = canSignal(about: address) else { continue }
             let due = max(from, after)
             guard now >= due else {
@@ -363,11 +371,12 @@ extension ModeMachine {
     // MARK: What is told
 
     private mutating func tellCarrier(
-        _ paths: [PathInterface], _ decision: ModeDecision, at now: MonotonicTime
+        _ paths: [PathInterface], _ decision: SteeringDecision, at now: MonotonicTime
     ) {
         let carrying = zip(paths, decision.roles).first { path, role in
             role == .carry
-                && dataFlow(path.name).map { flows[$0].isEstablished && !flows[$0].isBackup } ?? false
+                && dataSubflow(path.name).map { subflows[$0].isEstablished && !subflows[$0].isBackup }
+                    ?? false
                 && !(records[path.name]!.isDead)
         }?.0.name
         guard let carrying, carrying != carrier else { return }
@@ -382,7 +391,9 @@ extension ModeMachine {
                 let refusal = configuration.policy.refusal(of: path)
             {
                 reason = .refused(refusal)
-            } else if dataFlow(old).map({ !flows[$0].isEstablished || now < flows[$0].prioritizedFrom })
+            } else if dataSubflow(old).map({
+                !subflows[$0].isEstablished || now < subflows[$0].prioritizedFrom
+            })
                 ?? true
             {
                 // (Or the kernel found none that could carry.)
@@ -393,8 +404,8 @@ extension ModeMachine {
     }
 
     private mutating func checkStranded(_ paths: [PathInterface], at now: MonotonicTime) {
-        let lives = flows.contains { flow in
-            flow.purpose == .data && flow.isEstablished && !(records[flow.path]?.isDead ?? true)
+        let lives = subflows.contains { subflow in
+            subflow.purpose == .data && subflow.isEstablished && !(records[subflow.path]?.isDead ?? true)
         }
         guard !lives else {
             strandedSince = nil
@@ -420,10 +431,10 @@ extension ModeMachine {
     }
 }
 
-extension Flow {
-    /// Whether it is a question that was answered and is kept no longer.
+extension Subflow {
+    /// Whether it is a probe that was answered and is kept no longer.
     fileprivate func isDone(_ time: MonotonicTime) -> Bool {
         // (Without its port it can't be ended; the next sample tells that.)
-        purpose == .question && port != nil && lingersUntil.map { $0 <= time } ?? false
+        purpose == .probe && port != nil && lingersUntil.map { $0 <= time } ?? false
     }
 }

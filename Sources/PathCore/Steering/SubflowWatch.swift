@@ -2,7 +2,7 @@
 //
 // A packet is answered after one round trip, so what has waited for longer than `srtt + 4·rttvar` (RFC 6298's
 // own measure of how long an answer ever takes) is suspect. The kernel waits 200 ms more, because it acts on
-// its timer alone; a suspicion here only asks a question, so it can afford to be wrong.
+// its timer alone; a suspicion here only asks a probe, so it can afford to be wrong.
 //
 // Samples cost, so they are taken when a verdict could be due, not at a fixed rate. What makes that possible is
 // to know since when the oldest unanswered byte has been waiting:
@@ -13,7 +13,7 @@
 // A receiver has nothing outstanding. For it silence counts: a stream that came steadily and stops.
 
 /// Judges one subflow.
-struct FlowWatch: Sendable {
+struct SubflowWatch: Sendable {
     /// Since when sent bytes have been waiting for an acknowledgement; nil while none are.
     private(set) var waitingSince: MonotonicTime?
     /// When bytes last came in that carried the stream on, and when any did: behind a lost segment the kernel counts

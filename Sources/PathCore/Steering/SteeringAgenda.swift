@@ -1,6 +1,6 @@
-/// When a `ModeMachine` wants to be called again. Plain values: whoever has many machines asks each of them often,
+/// When a `SteeringMachine` wants to be called again. Plain values: whoever has many machines asks each of them often,
 /// and is not to copy it for that.
-package struct ModeAgenda: Sendable {
+package struct SteeringAgenda: Sendable {
     /// When the next sample is worth taking; nil while the connection is idle.
     package internal(set) var nextSample: MonotonicTime?
     /// Whether it is to ask about silence only, which may be long from now.

@@ -8,18 +8,18 @@
 //     sends again what it had on it.
 //  4. Of several suspects the most preferred goes on carrying, and of several that have yet to prove themselves.
 
-struct AggregateRules: ModeRules {
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> ModeDecision {
+struct AggregatePolicy: SteeringPolicy {
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
         let hasGood = paths.contains { $0.canCarry && $0.standing == .good }
         let alive = paths.filter { $0.standing != .dead }
         let last = (alive.first(where: \.canCarry) ?? alive.first(where: \.isJoined) ?? alive.first)?.name
-        return ModeDecision(
+        return SteeringDecision(
             roles: paths.map { path in
                 switch path.standing {
                 case .good: .carry
                 case .suspect where !hasGood && path.name == last: .carry
-                case .onTrial where !hasGood && path.name == last: .carry
-                case .suspect, .onTrial: .standby
+                case .validating where !hasGood && path.name == last: .carry
+                case .suspect, .validating: .standby
                 case .dead: hasGood || path.name != last ? .standby : .carry
                 }
             })

@@ -1,15 +1,15 @@
-/// What a `ModeMachine` wants done.
-package enum ModeAction: Sendable, Hashable {
+/// What a `SteeringMachine` wants done.
+package enum SteeringAction: Sendable, Hashable {
     /// To be performed by the connection's `SubflowControl`; say `failed` if it can't be.
     case perform(SubflowAction)
     /// To be told to the connection's user.
     case tell(SteeringEvent)
-    /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `knockAnswered` if
+    /// Start a plain TCP handshake with the peer over a path, by its interface's name; say `probeAnswered` if
     /// anything comes back. It is closed then, without a word.
-    case knock(String, interface: InterfaceIndex, remote: IPEndpoint)
+    case startProbe(String, interface: InterfaceIndex, remote: IPEndpoint)
     /// Have the kernel send a keepalive probe on each subflow that has been idle for a second or longer.
     case probeIdle
-    /// Say `rumour` to the other connections of the process.
+    /// Say `sharedVerdict` to the other connections of the process.
     case share(PathVerdict)
 }
 
@@ -34,14 +34,14 @@ package enum ActionFailure: Sendable, Hashable {
 }
 
 /// What a connection is steered by.
-package struct ModeConfiguration: Sendable, Hashable {
+package struct SteeringConfiguration: Sendable, Hashable {
     package var mode: MultipathMode
     package var policy: PathPolicy
     /// The peer connected to us. Whoever connects makes the subflows: an accepting side can't reach a peer behind
     /// a translator, and two that both make them would fight. It only gives up what is proven dead.
     package var isAcceptor: Bool
     /// Whether orders reach this connection alone. Otherwise they go for every connection of the network namespace:
-    /// no questions can be asked, and nothing is let go that another may need.
+    /// no probes can be asked, and nothing is let go that another may need.
     package var isAlone: Bool
     /// How long a connection may be without any path.
     package var disconnectedTimeout: Duration

@@ -1,12 +1,12 @@
 /// One subflow of a steered connection, from the order to make it to its end.
-struct Flow: Sendable {
+struct Subflow: Sendable {
     enum Purpose: Sendable {
         /// It carries data, or stands by to.
         case data
         /// It was made to see whether its path answers.
-        case question
+        case probe
         /// It stands by beside one that carries, over the same path (aggregate).
-        case spare
+        case reserve
     }
 
     let path: String
@@ -22,18 +22,18 @@ struct Flow: Sendable {
     /// From when on the kernel may be asked again to change it, after it could not.
     var prioritizedFrom = MonotonicTime.zero
     var asked: MonotonicTime
-    /// Tells flows apart: their places change.
+    /// Tells subflows apart: their places change.
     let number: Int
     var established: MonotonicTime?
-    var watch = FlowWatch()
+    var watch = SubflowWatch()
     /// How often silence was asked about since bytes came in last, and whether they came steadily before.
     var silenceAsks = 0
-    /// How often lately the stream went on behind a question: it is one with gaps.
+    /// How often lately the stream went on behind a probe: it is one with gaps.
     var gaps = 0
     var isStream = false
     /// When the stream was last heard, here or where it came before.
     var streamedAt: MonotonicTime?
-    /// For a question: whether it was answered, and until when it is kept in case data comes that way.
+    /// For a probe: whether it was answered, and until when it is kept in case data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
@@ -69,7 +69,7 @@ struct Flow: Sendable {
     }
 
     /// When its silence is to be asked about: the first time soon, then ever less often, and in the end not at
-    /// all. A peer with nothing to say costs four questions.
+    /// all. A peer with nothing to say costs four probes.
     var silenceDue: MonotonicTime? {
         guard isStream, purpose == .data, isEstablished, !isBackup, watch.waitingSince == nil,
             let received = watch.receivedAt, let heard = watch.heardAt
@@ -85,16 +85,16 @@ struct Flow: Sendable {
 }
 
 /// What a connection knows of a path: its past, and what is being asked about it.
-struct PathMemory: Sendable {
+struct PathState: Sendable {
     enum Standing: Sendable, Equatable {
         case good
         case suspect(PathTrouble)
         case dead(PathTrouble)
-        case onTrial(until: MonotonicTime)
+        case validating(until: MonotonicTime)
     }
 
     /// Handshakes that show whether a path answers.
-    struct Question: Sendable {
+    struct Probing: Sendable {
         enum Cause: Sendable, Equatable {
             case trouble(PathTrouble)
             case measurement
@@ -121,26 +121,26 @@ struct PathMemory: Sendable {
     private(set) var latency: Duration?
     private(set) var latencyAt: MonotonicTime?
     private var wandering = Wandering()
-    var question: Question?
-    /// Until when no subflow is to be made and nobody knocks, because the kernel refused or the path is dead.
+    var probe: Probing?
+    /// Until when no subflow is to be made and nobody probes, because the kernel refused or the path is dead.
     var nextAttempt = MonotonicTime.zero
     var attempts = 0
     /// Joins in a row that took too long, each of which was given twice the time of the one before.
     var slowJoins = 0
-    /// A dead path was knocked at, and something answered.
+    /// A dead path was probed, and something answered.
     var isAwake = false
     /// An address the peer is to be told to forget, as soon as there is a way to tell it.
     var withdrawal: (SubflowAction.LocalAddress, after: MonotonicTime)?
 
     var isDead: Bool { if case .dead = standing { true } else { false } }
     /// Whether nothing is known against it, and nothing asked.
-    var isCalm: Bool { standing == .good && question == nil }
-    /// What made it fail, while it is on trial.
-    var overcome: PathTrouble? { if case .onTrial = standing { latestTrouble } else { nil } }
+    var isCalm: Bool { standing == .good && probe == nil }
+    /// What made it fail, while it is validating.
+    var overcome: PathTrouble? { if case .validating = standing { latestTrouble } else { nil } }
     var trouble: PathTrouble? {
         switch standing {
         case .suspect(let trouble), .dead(let trouble): trouble
-        case .good, .onTrial: nil
+        case .good, .validating: nil
         }
     }
 
@@ -166,14 +166,16 @@ struct PathMemory: Sendable {
     }
 
     /// How long it must have kept answering before it carries again.
-    var trial: Duration { min(.milliseconds(200) * (1 << min(max(failures - 1, 0), 8)), .seconds(30)) }
+    var validationTime: Duration {
+        min(.milliseconds(200) * (1 << min(max(failures - 1, 0), 8)), .seconds(30))
+    }
 
     /// It failed now. What it did well for a minute counts as a new beginning.
     mutating func noteFailure(at now: MonotonicTime) {
         let wasGood = goodSince.map { $0.duration(to: now) > .seconds(60) } ?? false
         failures = wasGood ? 1 : failures + 1
         goodSince = nil
-        question = nil
+        probe = nil
         attempts = 0
         isAwake = false
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Aggregate keeps a subflow in reserve. Wi-Fi takes 20 ms and comes first, cellular 40 ms.
 @Suite("A bulk transfer over two paths")
-struct SpareTests {
+struct ReserveSubflowTests {
     private static func story(_ pattern: SimulatedTraffic.Pattern) -> Story {
         var story = Story()
         story.mode = .aggregate
@@ -14,7 +14,7 @@ struct SpareTests {
     }
 
     @Test(
-        "has a spare beside the less preferred one, which carries from when the other is left until it is back"
+        "has a reserve beside the less preferred one, which carries from when the other is left until it is back"
     )
     func use() {
         var story = Self.story(.upload(every: .milliseconds(1)))
@@ -30,14 +30,14 @@ struct SpareTests {
                 "moved from wlan0 to wwan0: no acknowledgement",
                 "share wlan0", "wlan0 failed: no acknowledgement",
                 "active wwan0 40003", "withdraw wlan0", "destroy wlan0 40001", "destroy wlan0 40004",
-                "wlan0 left: no acknowledgement", "knock wlan0", "knock wlan0", "knock wlan0",
+                "wlan0 left: no acknowledgement", "probe wlan0", "probe wlan0", "probe wlan0",
                 // The peer has room for two beside the first, which has ended.
                 "destroy wwan0 40003", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
                 "active wlan0 40005", "moved from wwan0 to wlan0: the preferred path works",
             ])
     }
 
-    @Test("gives its spare up where a question is refused: it may have taken the place")
+    @Test("gives its reserve up where a probe is refused: it may have taken the place")
     func refusal() {
         var story = Self.story(.upload(every: .milliseconds(1)))
         story.changes = [(.seconds(2), .joins(0, .refused)), (.milliseconds(2005), .forget(0))]

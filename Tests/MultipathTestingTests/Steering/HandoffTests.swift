@@ -5,7 +5,7 @@ import Testing
 /// How a path is left whose link, address or route is gone. Wi-Fi takes 20 ms and comes first; cellular takes 40 and
 /// stands by.
 @Suite("Before it leaves a lost path, a steered connection")
-struct PartingTests {
+struct HandoffTests {
     private static let loss = Duration.seconds(3)
 
     private static func story(

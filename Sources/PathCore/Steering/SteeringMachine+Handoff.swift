@@ -11,9 +11,9 @@
 // trip: without acknowledgements the peer sends no more. A subflow that is ended in the middle of that loses a segment,
 // and the peer, which can't be told what came after it, sends all of it again. So the subflow first brings the rest.
 
-extension ModeMachine {
+extension SteeringMachine {
     /// A path is lost, and not left yet.
-    struct Parting: Sendable {
+    struct Handoff: Sendable {
         enum Wait: Sendable {
             /// For the peer's word on what it has, over the subflow of this number.
             case word(over: Int)
@@ -29,65 +29,69 @@ extension ModeMachine {
 
     /// Prepares to leave paths that are lost.
     /// - Returns: whether they are not to be left yet.
-    mutating func prepareParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+    mutating func prepareHandoff(_ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
         // What is not allowed any more is left at once.
         let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
-        guard isAllowed, let parting = parting ?? beginParting(lost, at: now), now < parting.due,
-            !isDone(parting, lost, at: now)
+        guard isAllowed, let handoff = handoff ?? beginHandoff(lost, at: now), now < handoff.due,
+            !isDone(handoff, lost, at: now)
         else {
-            parting = nil
+            handoff = nil
             return false
         }
         schedule(sampleAt: now.advanced(by: max(pace, .milliseconds(2))))
-        wakeUps.append(parting.due)
-        self.parting = parting
+        wakeUps.append(handoff.due)
+        self.handoff = handoff
         return true
     }
 
-    private func isDone(_ parting: Parting, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
-        switch parting.wait {
+    private func isDone(_ handoff: Handoff, _ lost: [String: MoveReason], at now: MonotonicTime) -> Bool {
+        switch handoff.wait {
         case .word(let number):
-            guard let over = flows.first(where: { $0.number == number }), lost[over.path] == nil,
+            guard let over = subflows.first(where: { $0.number == number }), lost[over.path] == nil,
                 let sample = over.watch.latest
             else { return true }
-            return sample.sinceAcknowledgement < parting.began.duration(to: now)
+            return sample.sinceAcknowledgement < handoff.began.duration(to: now)
         case .rest(let number):
-            guard let left = flows.first(where: { $0.number == number }),
+            guard let left = subflows.first(where: { $0.number == number }),
                 case .trouble(.routeGone) = lost[left.path],
                 let heard = left.watch.heardAt
             else { return true }
-            return heard.duration(to: now) >= Self.dry && parting.began.duration(to: now) >= Self.dry
+            return heard.duration(to: now) >= Self.dry && handoff.began.duration(to: now) >= Self.dry
         }
     }
 
-    private mutating func beginParting(_ lost: [String: MoveReason], at now: MonotonicTime) -> Parting? {
+    private mutating func beginHandoff(_ lost: [String: MoveReason], at now: MonotonicTime) -> Handoff? {
         guard
-            let left = flows.firstIndex(where: { lost[$0.path] != nil && $0.purpose == .data && !$0.isBackup }
+            let left = subflows.firstIndex(where: {
+                lost[$0.path] != nil && $0.purpose == .data && !$0.isBackup
+            }
             ),
-            case .trouble(let trouble) = lost[flows[left].path],
-            let other = flows.firstIndex(where: { flow in
-                lost[flow.path] == nil && flow.purpose == .data && flow.isEstablished && flow.isBackup
-                    && !flow.keepsPriority && records[flow.path]?.standing == .good
+            case .trouble(let trouble) = lost[subflows[left].path],
+            let other = subflows.firstIndex(where: { subflow in
+                lost[subflow.path] == nil && subflow.purpose == .data && subflow.isEstablished
+                    && subflow.isBackup
+                    && !subflow.keepsPriority && records[subflow.path]?.standing == .good
             })
         else { return nil }
-        if flows[left].watch.isBulk {
-            guard trouble == .routeGone, let sample = flows[left].watch.latest else { return nil }
+        if subflows[left].watch.isBulk {
+            guard trouble == .routeGone, let sample = subflows[left].watch.latest else { return nil }
             let due = (sample.minimumRTT ?? sample.smoothedRTT) * 5 / 4 + Self.dry + .milliseconds(10)
-            return Parting(
-                wait: .rest(on: flows[left].number), began: now, due: now.advanced(by: min(due, Self.longest))
+            return Handoff(
+                wait: .rest(on: subflows[left].number), began: now,
+                due: now.advanced(by: min(due, Self.longest))
             )
         }
-        guard let sample = flows[other].watch.latest, isWorthAsking(flows[left]),
+        guard let sample = subflows[other].watch.latest, isWorthAsking(subflows[left]),
             min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= Self.leastIdle
         else { return nil }
         actions.append(.probeIdle)
-        return Parting(
-            wait: .word(over: flows[other].number), began: now,
+        return Handoff(
+            wait: .word(over: subflows[other].number), began: now,
             due: now.advanced(by: min(sample.smoothedRTT * 5 / 4 + .milliseconds(10), Self.longest)))
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
-    private func isWorthAsking(_ left: Flow) -> Bool {
+    private func isWorthAsking(_ left: Subflow) -> Bool {
         guard outstanding >= UInt64(Self.firstSteps), let sample = left.watch.latest,
             let rtt = sample.minimumRTT
         else { return false }

@@ -1,6 +1,6 @@
-// Doubts, questions and verdicts.
+// Suspicion, probes and verdicts.
 
-extension ModeMachine {
+extension SteeringMachine {
     // MARK: What samples show
 
     mutating func take(_ samples: [SubflowSample], written: MonotonicTime?, at now: MonotonicTime) {
@@ -8,31 +8,34 @@ extension ModeMachine {
             guard let local = sample.local, let remote = sample.remote else { continue }
             // The kernel goes on listing the first subflow, closed: no new one is that.
             let mayBeNew = sample.state == .synSent || sample.state.carriesData
-            guard let index = flow(local, remote, mayBeNew: mayBeNew) else {
+            guard let index = subflow(local, remote, mayBeNew: mayBeNew) else {
                 adopt(sample, local, remote, at: now)
                 continue
             }
-            flows[index].port = local.port
-            let number = flows[index].number
-            if !flows[index].isEstablished, sample.state.carriesData { established(index, at: now) }
+            subflows[index].port = local.port
+            let number = subflows[index].number
+            if !subflows[index].isEstablished, sample.state.carriesData { established(index, at: now) }
             // It may have taken another one's place.
-            guard let place = flows.firstIndex(where: { $0.number == number }), flows[place].isEstablished
+            guard let place = subflows.firstIndex(where: { $0.number == number }),
+                subflows[place].isEstablished
             else { continue }
             observe(place, sample, written: written, at: now)
         }
-        // A flow whose end nobody told. The kernel goes on listing the first one, closed.
+        // A subflow whose end nobody told. The kernel goes on listing the first one, closed.
         let listed = Set(
             samples.compactMap { sample in
                 sample.local.map { Pair(local: $0, remote: sample.remote) }
             })
-        for index in flows.indices.reversed() {
-            guard let local = flows[index].local else {
+        for index in subflows.indices.reversed() {
+            guard let local = subflows[index].local else {
                 // One that begins is listed. It ended before anybody saw it.
-                if flows[index].asked.duration(to: now) >= Self.retry { closed(index, SubflowEnd(), at: now) }
+                if subflows[index].asked.duration(to: now) >= Self.retry {
+                    closed(index, SubflowEnd(), at: now)
+                }
                 continue
             }
-            let own = samples.first { $0.local == local && $0.remote == flows[index].remote }
-            let isGone = !listed.contains(Pair(local: local, remote: flows[index].remote))
+            let own = samples.first { $0.local == local && $0.remote == subflows[index].remote }
+            let isGone = !listed.contains(Pair(local: local, remote: subflows[index].remote))
             if isGone || own?.state == .closed { closed(index, SubflowEnd(), at: now) }
         }
         planSample(at: now)
@@ -51,61 +54,63 @@ extension ModeMachine {
             let id = book.id(of: local.address, isUsed: { _ in true })
         else { return }
         // At an accepting end a path is what leads to one of the peer's addresses.
-        var flow = Flow(
+        var subflow = Subflow(
             path: "\(remote.address)", interface: latestSnapshot?.interface(with: local.address)?.index ?? 0,
             address: SubflowAction.LocalAddress(local.address, id: id), remote: remote, port: local.port,
             purpose: .data, isBackup: false, asked: now, number: nextNumber())
-        flow.established = now
-        _ = flow.watch.take(sample, written: nil, at: now)
-        flows.append(flow)
-        if records[flow.path]?.isDead ?? true { records[flow.path] = PathMemory() }
-        tell(.joined(flow.path))
+        subflow.established = now
+        _ = subflow.watch.take(sample, written: nil, at: now)
+        subflows.append(subflow)
+        if records[subflow.path]?.isDead ?? true { records[subflow.path] = PathState() }
+        tell(.joined(subflow.path))
     }
 
     private mutating func observe(
         _ index: Int, _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime
     ) {
-        let name = flows[index].path
-        let progress = flows[index].watch.take(sample, written: written, at: now)
+        let name = subflows[index].path
+        let progress = subflows[index].watch.take(sample, written: written, at: now)
         guard progress.isAny else { return }
         lastActivity = now
         if progress.hasReceived {
-            if flows[index].silenceAsks > 0 {
-                flows[index].gaps = min(flows[index].gaps + 1, 4)
-            } else if flows[index].watch.run.isMultiple(of: 40) {
-                flows[index].gaps = max(flows[index].gaps - 1, 0)
+            if subflows[index].silenceAsks > 0 {
+                subflows[index].gaps = min(subflows[index].gaps + 1, 4)
+            } else if subflows[index].watch.run.isMultiple(of: 40) {
+                subflows[index].gaps = max(subflows[index].gaps - 1, 0)
             }
-            flows[index].silenceAsks = 0
+            subflows[index].silenceAsks = 0
             // An answer to what was sent before the first may be among them.
-            if flows[index].watch.run >= 3 || sharesStream(index, at: now) { flows[index].isStream = true }
-            if flows[index].isStream { flows[index].streamedAt = now }
+            if subflows[index].watch.run >= 3 || sharesStream(index, at: now) {
+                subflows[index].isStream = true
+            }
+            if subflows[index].isStream { subflows[index].streamedAt = now }
         }
-        if flows[index].purpose == .question {
+        if subflows[index].purpose == .probe {
             // Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
             // One that has just taken its place is given its time.
-            if let data = dataFlow(name),
-                max(flows[data].watch.progressAt ?? .zero, flows[data].established ?? .zero)
-                    < flows[index].asked
+            if let data = dataSubflow(name),
+                max(subflows[data].watch.progressAt ?? .zero, subflows[data].established ?? .zero)
+                    < subflows[index].asked
             {
                 // Or somebody speaks now and then, and was shown another way in a pause.
-                flows[data].gaps = min(flows[data].gaps + 1, 4)
+                subflows[data].gaps = min(subflows[data].gaps + 1, 4)
                 replace(data, by: index, at: now)
             }
             return
         }
-        if flows[index].purpose == .spare {
+        if subflows[index].purpose == .reserve {
             // What comes in this way does not come the other.
-            if progress.hasReceived, let data = dataFlow(name), flows[data].isStream {
-                flows[data].silenceAsks = 0
-                flows[data].watch.expect(at: now)
+            if progress.hasReceived, let data = dataSubflow(name), subflows[data].isStream {
+                subflows[data].silenceAsks = 0
+                subflows[data].watch.expect(at: now)
             }
             if case .suspect = records[name]!.standing { clear(name, at: now) }
             return
         }
-        flows[index].stuckSince = nil
+        subflows[index].stuckSince = nil
         if progress.hasAcknowledged {
             records[name]!.loss.take(sample)
-            let recent = flows[index].watch.recentRTT ?? sample.smoothedRTT
+            let recent = subflows[index].watch.recentRTT ?? sample.smoothedRTT
             let known = records[name]!.latency ?? recent
             // Half of what was known: one late answer is not yet a slow path. Interactive has its own patience,
             // and can't wait for a second measurement to know that a path has become slower.
@@ -114,34 +119,35 @@ extension ModeMachine {
         }
         switch records[name]!.standing {
         case .suspect: clear(name, at: now)
-        case .dead where !flows[index].isBackup:
+        case .dead where !subflows[index].isBackup:
             // It got through after all.
             revive(name, at: now)
-        case .good, .dead, .onTrial: break
+        case .good, .dead, .validating: break
         }
-        if case .trouble = records[name]!.question?.cause { records[name]!.question = nil }
+        if case .trouble = records[name]!.probe?.cause { records[name]!.probe = nil }
     }
 
     /// When to look again, after a sample.
     private mutating func planSample(at now: MonotonicTime) {
         var (due, silence): ([MonotonicTime], [MonotonicTime]) = ([], [])
-        for flow in flows where flow.isEstablished && flow.purpose == .data {
-            let record = records[flow.path]!
-            if flow.watch.waitingSince != nil {
+        for subflow in subflows where subflow.isEstablished && subflow.purpose == .data {
+            let record = records[subflow.path]!
+            if subflow.watch.waitingSince != nil {
                 due.append(
-                    record.isDead ? now.advanced(by: .milliseconds(200)) : doubtDue(flow, at: now) ?? now)
+                    record.isDead
+                        ? now.advanced(by: .milliseconds(200)) : suspicionDue(subflow, at: now) ?? now)
             }
-            if asks, record.question == nil, let due = flow.silenceDue { silence.append(due) }
+            if asks, record.probe == nil, let due = subflow.silenceDue { silence.append(due) }
             // Whoever tells of data wakes the machine by the next that moves.
-            if !configuration.hasHints, flow.watch.progressAt == now {
-                due.append(now.advanced(by: flow.watch.answerTime))
+            if !configuration.hasHints, subflow.watch.progressAt == now {
+                due.append(now.advanced(by: subflow.watch.answerTime))
             }
         }
-        for flow in flows where flow.purpose == .question && !flow.isBackup {
+        for subflow in subflows where subflow.purpose == .probe && !subflow.isBackup {
             // The peer was shown this way.
-            due.append(now.advanced(by: max(flow.watch.answerTime, .milliseconds(50))))
+            due.append(now.advanced(by: max(subflow.watch.answerTime, .milliseconds(50))))
         }
-        if flows.contains(where: { $0.port == nil && $0.asked.duration(to: now) < .milliseconds(20) }) {
+        if subflows.contains(where: { $0.port == nil && $0.asked.duration(to: now) < .milliseconds(20) }) {
             due.append(now)
         }
         if !configuration.hasHints { due.append(now.advanced(by: .seconds(1))) }
@@ -155,26 +161,28 @@ extension ModeMachine {
         // The latest round trips and losses are known for a while; interactive wants each.
         let isCalm =
             configuration.mode != .interactive && configuration.hasHints && isReady
-            && flows.allSatisfy { flow in
-                flow.isEstablished && !flow.isStream && flow.watch.waitingSince == nil
-                    && (flow.purpose == .data || flow.purpose == .spare && flow.isBackup)
-                    && records[flow.path]!.isCalm
+            && subflows.allSatisfy { subflow in
+                subflow.isEstablished && !subflow.isStream && subflow.watch.waitingSince == nil
+                    && (subflow.purpose == .data || subflow.purpose == .reserve && subflow.isBackup)
+                    && records[subflow.path]!.isCalm
             }
         agenda.glancesUntil = isCalm ? now.advanced(by: pace * 200) : .zero
     }
 
-    // MARK: Doubts
+    // MARK: Suspicion
 
     mutating func judge(_ paths: [PathInterface], at now: MonotonicTime) {
-        // A doubt may make and end flows.
-        for number in flows.filter({ $0.purpose == .data && $0.isEstablished }).map(\.number) {
-            if let index = flows.firstIndex(where: { $0.number == number }) { doubt(index, at: now) }
+        // A suspicion may make and end subflows.
+        for number in subflows.filter({ $0.purpose == .data && $0.isEstablished }).map(\.number) {
+            if let index = subflows.firstIndex(where: { $0.number == number }) {
+                suspectIfLate(index, at: now)
+            }
         }
         for name in sortedNames() {
             pursue(name, at: now)
-            if case .onTrial(let until) = records[name]!.standing {
+            if case .validating(let until) = records[name]!.standing {
                 // Where there is nothing else to lose there is nothing to prove.
-                if now >= until || dataFlow(name) != nil && !hasOther(than: name) {
+                if now >= until || dataSubflow(name) != nil && !hasOther(than: name) {
                     records[name]!.standing = .good
                     records[name]!.goodSince = now
                 } else {
@@ -184,26 +192,28 @@ extension ModeMachine {
         }
     }
 
-    private mutating func doubt(_ index: Int, at now: MonotonicTime) {
-        let flow = flows[index]
-        let record = records[flow.path]!
+    private mutating func suspectIfLate(_ index: Int, at now: MonotonicTime) {
+        let subflow = subflows[index]
+        let record = records[subflow.path]!
         guard !record.isDead else { return }
-        if let since = flow.watch.waitingSince {
-            if configuration.isAcceptor, isReplaced(flow, since) { return endReplaced(index, since, at: now) }
-            let due = doubtful(flow, at: now) ?? now
+        if let since = subflow.watch.waitingSince {
+            if configuration.isAcceptor, isReplaced(subflow, since) {
+                return endReplaced(index, since, at: now)
+            }
+            let due = suspectedAt(subflow, at: now) ?? now
             if now >= due {
-                suspect(flow.path, .noAcknowledgement, at: now)
+                suspect(subflow.path, .noAcknowledgement, at: now)
                 if !asks { judgeUnasked(index, at: now) }
             } else {
                 wakeUps.append(due)
             }
-        } else if let due = flow.silenceDue, asks {
+        } else if let due = subflow.silenceDue, asks {
             if now >= due {
-                // The question that is under way decides first.
-                guard record.question == nil else { return }
-                flows[index].silenceAsks += 1
+                // The probe that is under way decides first.
+                guard record.probe == nil else { return }
+                subflows[index].silenceAsks += 1
                 // Told to nobody yet: a peer with nothing to say is no trouble.
-                ask(flow.path, .trouble(.noAnswer), at: now)
+                ask(subflow.path, .trouble(.noAnswer), at: now)
             } else {
                 wakeUps.append(due)
             }
@@ -211,34 +221,34 @@ extension ModeMachine {
     }
 
     /// Whether the peer has made another subflow over the same path, or used it, since this one began to wait.
-    private func isReplaced(_ flow: Flow, _ since: MonotonicTime) -> Bool {
-        flows.contains { other in
-            other.path == flow.path && other.number != flow.number
+    private func isReplaced(_ subflow: Subflow, _ since: MonotonicTime) -> Bool {
+        subflows.contains { other in
+            other.path == subflow.path && other.number != subflow.number
                 && (other.established ?? .zero > since || other.watch.progressAt ?? .zero > since)
         }
     }
 
     /// The path works, so this says nothing against it; the subflow is forgotten somewhere, unless it recovers soon.
     private mutating func endReplaced(_ index: Int, _ since: MonotonicTime, at now: MonotonicTime) {
-        let due = since.advanced(by: max(flows[index].watch.answerTime * 3, .seconds(1)))
+        let due = since.advanced(by: max(subflows[index].watch.answerTime * 3, .seconds(1)))
         guard now >= due else { return wakeUps.append(due) }
-        destroy(flows[index])
-        flows.remove(at: index)
+        destroy(subflows[index])
+        subflows.remove(at: index)
     }
 
-    /// Where no questions can be asked long silence is proof, if another subflow lives.
+    /// Where no probes can be asked long silence is proof, if another subflow lives.
     private mutating func judgeUnasked(_ index: Int, at now: MonotonicTime) {
-        let flow = flows[index]
-        guard let since = flow.watch.waitingSince else { return }
-        let limit = max(flow.watch.answerTime * 3, flow.watch.answerTime + .milliseconds(50))
-        let due = since.advanced(by: limit * records[flow.path]!.patience(at: now))
-        let hasOther = flows.contains {
-            $0.path != flow.path && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
+        let subflow = subflows[index]
+        guard let since = subflow.watch.waitingSince else { return }
+        let limit = max(subflow.watch.answerTime * 3, subflow.watch.answerTime + .milliseconds(50))
+        let due = since.advanced(by: limit * records[subflow.path]!.patience(at: now))
+        let hasOther = subflows.contains {
+            $0.path != subflow.path && $0.isEstablished && !(records[$0.path]?.isDead ?? true)
         }
         if now < due {
             wakeUps.append(due)
         } else if hasOther {
-            die(flow.path, .noAcknowledgement, at: now)
+            die(subflow.path, .noAcknowledgement, at: now)
         }
     }
 
@@ -247,9 +257,9 @@ extension ModeMachine {
         case .good:
             records[name]!.standing = .suspect(trouble)
             tell(.suspected(name, trouble))
-        case .onTrial:
+        case .validating:
             // It begins anew. To end the subflow for a mere suspicion would cost more than it does where it stands by.
-            records[name]!.standing = .onTrial(until: now.advanced(by: records[name]!.trial))
+            records[name]!.standing = .validating(until: now.advanced(by: records[name]!.validationTime))
         case .suspect, .dead: break
         }
         ask(name, .trouble(trouble), at: now)
@@ -271,17 +281,17 @@ extension ModeMachine {
 
     // MARK: Questions
 
-    mutating func ask(_ name: String, _ cause: PathMemory.Question.Cause, at now: MonotonicTime) {
-        guard asks, isReady, var record = records[name], !record.isDead, dataFlow(name) != nil
+    mutating func ask(_ name: String, _ cause: PathState.Probing.Cause, at now: MonotonicTime) {
+        guard asks, isReady, var record = records[name], !record.isDead, dataSubflow(name) != nil
         else { return }
-        if let question = record.question {
-            guard question.cause == .measurement, cause != .measurement else { return }
-            // What was sent to measure counts as the first question.
-            record.question?.cause = cause
-            record.question?.needed = record.loss.questions
+        if let probe = record.probe {
+            guard probe.cause == .measurement, cause != .measurement else { return }
+            // What was sent to measure counts as the first probe.
+            record.probe?.cause = cause
+            record.probe?.needed = record.loss.probes
         } else {
-            record.question = PathMemory.Question(
-                cause: cause, needed: cause == .measurement ? 1 : record.loss.questions)
+            record.probe = PathState.Probing(
+                cause: cause, needed: cause == .measurement ? 1 : record.loss.probes)
         }
         records[name] = record
         pursue(name, at: now)
@@ -289,76 +299,79 @@ extension ModeMachine {
 
     /// Asks what is still to be asked, and draws the conclusion.
     private mutating func pursue(_ name: String, at now: MonotonicTime) {
-        guard let question = records[name]?.question, let data = dataFlow(name) else {
-            records[name]?.question = nil
+        guard let probe = records[name]?.probe, let data = dataSubflow(name) else {
+            records[name]?.probe = nil
             return
         }
-        let answerTime = expectedAnswer(name, data, question, at: now)
+        let answerTime = expectedAnswer(name, data, probe, at: now)
         let spacing = max(answerTime / 4, .milliseconds(5))
         let wait = answerTime + answerTime / 4
-        if question.count < question.needed {
-            let due = question.count == 0 ? now : question.latest.advanced(by: spacing)
+        if probe.count < probe.needed {
+            let due = probe.count == 0 ? now : probe.latest.advanced(by: spacing)
             guard now >= due else { return wakeUps.append(due) }
             send(name, data, at: now)
-            if question.count == 0 { records[name]!.question!.first = now }
-            records[name]!.question!.count += 1
-            records[name]!.question!.latest = now
-            wakeUps.append(now.advanced(by: question.count + 1 < question.needed ? spacing : wait))
+            if probe.count == 0 { records[name]!.probe!.first = now }
+            records[name]!.probe!.count += 1
+            records[name]!.probe!.latest = now
+            wakeUps.append(now.advanced(by: probe.count + 1 < probe.needed ? spacing : wait))
             return
         }
-        let due = question.latest.advanced(by: wait)
+        let due = probe.latest.advanced(by: wait)
         guard now >= due else { return wakeUps.append(due) }
         // What came in at the last moment counts.
-        if let news = flows[data].watch.newsAt, news >= question.latest {
-            records[name]!.question = nil
+        if let news = subflows[data].watch.newsAt, news >= probe.latest {
+            records[name]!.probe = nil
             return
         }
         records[name]!.loss.asked(false)
-        switch question.cause {
+        switch probe.cause {
         case .measurement:
-            records[name]!.question!.cause = .trouble(.noAnswer)
-            records[name]!.question!.needed = max(records[name]!.loss.questions, 2)
+            records[name]!.probe!.cause = .trouble(.noAnswer)
+            records[name]!.probe!.needed = max(records[name]!.loss.probes, 2)
             records[name]!.noteLatency(max(records[name]!.latency ?? wait, wait), at: nil)
             wakeUps.append(now)
         case .trouble(let trouble):
             actions.append(
                 .share(
                     PathVerdict(
-                        path: name, interface: flows[data].interface, remote: flows[data].remote.address,
-                        trouble: trouble, since: question.first)))
+                        path: name, interface: subflows[data].interface,
+                        remote: subflows[data].remote.address,
+                        trouble: trouble, since: probe.first)))
             die(name, trouble, at: now)
         }
     }
 
     /// How long a handshake over the path takes at most.
     private func expectedAnswer(
-        _ name: String, _ data: Int, _ question: PathMemory.Question, at now: MonotonicTime
+        _ name: String, _ data: Int, _ probe: PathState.Probing, at now: MonotonicTime
     ) -> Duration {
         let latency = records[name]?.latency ?? .zero
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.)
-        let watch = flows[data].watch
-        if question.cause == .trouble(.noAnswer), let least = watch.latest?.minimumRTT,
+        let watch = subflows[data].watch
+        if probe.cause == .trouble(.noAnswer), let least = watch.latest?.minimumRTT,
             let heard = watch.heardAt,
-            heard.duration(to: question.count == 0 ? now : question.latest) >= .milliseconds(20)
+            heard.duration(to: probe.count == 0 ? now : probe.latest) >= .milliseconds(20)
         {
             return least * 6 / 5 + .milliseconds(5)
         }
         return max(
-            flows[data].watch.latest == nil ? .milliseconds(100) : flows[data].watch.answerTime, latency)
+            subflows[data].watch.latest == nil ? .milliseconds(100) : subflows[data].watch.answerTime, latency
+        )
     }
 
     /// A join over the path, which stands by so that no data takes it.
     private mutating func send(_ name: String, _ data: Int, at now: MonotonicTime) {
         // In a bulk transfer those before are still there, and there is not room for any number.
-        let answered = flows.filter { $0.path == name && $0.lingersUntil != nil }
+        let answered = subflows.filter { $0.path == name && $0.lingersUntil != nil }
         if answered.count >= 2 {
             destroy(answered[0])
-            flows.removeAll { $0.number == answered[0].number }
+            subflows.removeAll { $0.number == answered[0].number }
         }
         create(
-            on: name, flows[dataFlow(name) ?? data].interface, flows[dataFlow(name) ?? data].address,
-            flows[dataFlow(name) ?? data].remote, .question, isBackup: true, at: now)
+            on: name, subflows[dataSubflow(name) ?? data].interface,
+            subflows[dataSubflow(name) ?? data].address,
+            subflows[dataSubflow(name) ?? data].remote, .probe, isBackup: true, at: now)
     }
 
     // MARK: Verdicts
@@ -373,20 +386,20 @@ extension ModeMachine {
 
     /// Judges a path by what another connection has found. Handshakes with the same peer went unanswered: that is
     /// proof for this one too, unless it has heard from there since. Another peer's silence is a reason to ask.
-    mutating func judgeByRumour(at now: MonotonicTime) {
-        for verdict in rumours {
-            guard let data = dataFlow(verdict.path), flows[data].isEstablished,
-                flows[data].interface == verdict.interface, let latest = flows[data].watch.latest,
+    mutating func judgeBySharedVerdicts(at now: MonotonicTime) {
+        for verdict in sharedVerdicts {
+            guard let data = dataSubflow(verdict.path), subflows[data].isEstablished,
+                subflows[data].interface == verdict.interface, let latest = subflows[data].watch.latest,
                 records[verdict.path]?.isDead == false
             else { continue }
             let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
             guard now.advanced(by: .zero - silence) < verdict.since else { continue }
-            if flows[data].remote.address == verdict.remote {
+            if subflows[data].remote.address == verdict.remote {
                 die(verdict.path, verdict.trouble, at: now)
-            } else if flows[data].watch.waitingSince != nil {
+            } else if subflows[data].watch.waitingSince != nil {
                 ask(verdict.path, .trouble(verdict.trouble), at: now)
             }
         }
-        rumours = []
+        sharedVerdicts = []
     }
 }

@@ -2,15 +2,15 @@ import LinuxNet
 
 /// Handshakes of plain TCP that are made only to see whether a path answers, and closed when it does. They live on
 /// the event thread.
-final class Knocks {
-    private final class Knock {
+final class TCPProbes {
+    private final class Probe {
         let socket: StreamSocket
         var token: EventThread.Token?
 
         init(_ socket: consuming StreamSocket) { self.socket = socket }
     }
 
-    private var running: [Int: Knock] = [:]
+    private var running: [Int: Probe] = [:]
     private var count = 0
 
     /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
@@ -33,9 +33,9 @@ final class Knocks {
             // Not from inside a machine's own list of actions.
             guard !isConnected else { return EventThread.shared.submit(body) }
             let number = socket.descriptor.number
-            let knock = Knock(socket)
-            running[id] = knock
-            knock.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
+            let probe = Probe(socket)
+            running[id] = probe
+            probe.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
                 self?.answered(id, body)
             }
         } catch {
@@ -47,8 +47,8 @@ final class Knocks {
     func endAll() { for id in Array(running.keys) { end(id) } }
 
     private func answered(_ id: Int, _ body: () -> Void) {
-        guard let knock = running[id] else { return }
-        let error = knock.socket.takeError()
+        guard let probe = running[id] else { return }
+        let error = probe.socket.takeError()
         end(id)
         // A refusal comes from the peer's host; anything else from nearer by, or from a timer.
         guard error?.isRefusal ?? true else { return }
@@ -56,7 +56,7 @@ final class Knocks {
     }
 
     private func end(_ id: Int) {
-        guard let knock = running.removeValue(forKey: id) else { return }
-        if let token = knock.token { EventThread.shared.remove(token) }
+        guard let probe = running.removeValue(forKey: id) else { return }
+        if let token = probe.token { EventThread.shared.remove(token) }
     }
 }
