@@ -26,7 +26,7 @@ public enum MultipathSupervisor {
             let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
             ) { descriptor in
-                let meter = try ConnectionMeter(
+                let meter = try TransferMeter(
                     ofForeign: descriptor, in: snapshot, monitor: connector.monitor)
                 return (
                     meter,

@@ -1,6 +1,6 @@
 import PathCore
 
-/// Runs a `SteeringMachine` at one end of a simulation, as the library's `SupervisedConnection` does at a real one:
+/// Runs a `SteeringMachine` at one end of a simulation, as the library's `SteeringRunner` does at a real one:
 /// the same calls in the same order.
 final class SimulatedSteering {
     let end: SimulatedEnd

@@ -8,7 +8,7 @@ import PathCore
 /// now and then, until it finds it empty.
 final class WakeList: Sendable {
     private struct State {
-        var connections: [SupervisedConnection] = []
+        var connections: [SteeringRunner] = []
         /// Whether the event thread will look without being woken.
         var isWatched = false
     }
@@ -25,7 +25,7 @@ final class WakeList: Sendable {
     private let state = Locked(State())
 
     /// From any thread.
-    func add(_ connection: SupervisedConnection) {
+    func add(_ connection: SteeringRunner) {
         let wasWatched = state.withLock { state in
             state.connections.append(connection)
             defer { state.isWatched = true }
@@ -36,7 +36,7 @@ final class WakeList: Sendable {
 
     /// On the event thread.
     private func look() {
-        let isCrowded = Supervisor.shared.onEventThread { $0.isCrowded }
+        let isCrowded = SteeringRegistry.shared.onEventThread { $0.isCrowded }
         let awake = state.withLock { state in
             let awake = state.connections
             state.connections = []

@@ -3,10 +3,10 @@ import LinuxNet
 /// Steers the subflows of this process's MPTCP connections, all of them on the one event thread. What to do when
 /// is decided by each connection's `SteeringMachine` alone; this brings it what the kernel says, and performs what
 /// it wants.
-actor Supervisor {
+actor SteeringRegistry {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
-    static let shared = Supervisor()
+    static let shared = SteeringRegistry()
     static let wakeList = WakeList()
 
     private var source: LocalSocketSource?
@@ -14,7 +14,7 @@ actor Supervisor {
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
     private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
-    private var connections: [ConnectionToken: SupervisedConnection] = [:]
+    private var connections: [ConnectionToken: SteeringRunner] = [:]
     /// Connections that are sampled now.
     var active = 0
     private var monitors: [ObjectIdentifier: Watched] = [:]
@@ -34,8 +34,8 @@ actor Supervisor {
     var isCrowded: Bool { active > 16 }
 
     /// Tells the other connections what one has found out.
-    func share(_ verdict: PathVerdict, of connection: SupervisedConnection) {
-        Newcomers.shared.takeOn { _ in true }
+    func share(_ verdict: PathVerdict, of connection: SteeringRunner) {
+        DeferredStarts.shared.startAll { _ in true }
         for other in connections.values where other !== connection { other.take(verdict) }
     }
 
@@ -74,7 +74,7 @@ actor Supervisor {
     }
 
     /// Steers a connection from now on.
-    func add(_ connection: SupervisedConnection) {
+    func add(_ connection: SteeringRunner) {
         _ = prepared()
         guard let token = connection.token, connections[token] == nil else { return }
         connections[token] = connection
@@ -94,7 +94,7 @@ actor Supervisor {
     }
 
     /// Finds out how far a connection can be steered. Of one whose socket somebody else made only trying tells.
-    private func assign(_ token: ConnectionToken, _ connection: SupervisedConnection) {
+    private func assign(_ token: ConnectionToken, _ connection: SteeringRunner) {
         guard connection.isForeign else {
             connection.control = control
             return
@@ -116,7 +116,7 @@ actor Supervisor {
         }
     }
 
-    func remove(_ connection: SupervisedConnection) {
+    func remove(_ connection: SteeringRunner) {
         guard let token = connection.token, connections[token] === connection else { return }
         connections[token] = nil
         if !connection.isAlone, connections.values.allSatisfy(\.isAlone) {
@@ -139,7 +139,7 @@ actor Supervisor {
     private func take(_ event: SubflowEvent) {
         if let token = event.token {
             if connections[token] == nil {
-                Newcomers.shared.takeOn { ($0 as? SupervisedConnection)?.token == token }
+                DeferredStarts.shared.startAll { ($0 as? SteeringRunner)?.token == token }
             }
             connections[token]?.take(event)
         } else if event == .lost {

@@ -2,11 +2,11 @@ import LinuxNet
 import Synchronization
 
 /// Runs a `ViabilityMachine` on the event thread: snapshots, timers, samples and probes.
-actor WatchRunner: Newcomer {
+actor ViabilityRunner: DeferredStart {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
 
     private struct Wishes {
-        var awaitsBytes = false
+        var expectsData = false
         var isStopped = false
         /// The paths when it was started.
         var snapshot: PathSnapshot?
@@ -57,7 +57,7 @@ actor WatchRunner: Newcomer {
     nonisolated func start() {
         let latest = monitor.latestPath
         wishes.withLock { $0.snapshot = latest }
-        Newcomers.shared.add(self)
+        DeferredStarts.shared.add(self)
     }
 
     nonisolated func observe(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
@@ -79,12 +79,12 @@ actor WatchRunner: Newcomer {
         }
     }
 
-    nonisolated var awaitsBytes: Bool {
-        get { wishes.withLock { $0.awaitsBytes } }
+    nonisolated var expectsData: Bool {
+        get { wishes.withLock { $0.expectsData } }
         set {
             let isNew = wishes.withLock { wishes in
-                defer { wishes.awaitsBytes = newValue }
-                return wishes.awaitsBytes != newValue
+                defer { wishes.expectsData = newValue }
+                return wishes.expectsData != newValue
             }
             guard isNew else { return }
             EventThread.shared.submit {
@@ -103,16 +103,16 @@ actor WatchRunner: Newcomer {
             wishes.observers = []
             return !wishes.isStopped
         }
-        guard isFirst, !Newcomers.shared.remove(self) else { return }
+        guard isFirst, !DeferredStarts.shared.remove(self) else { return }
         EventThread.shared.submit { self.onEventThread { $0.end() } }
     }
 
     // MARK: On the event thread
 
-    nonisolated func takeOn() { onEventThread { $0.begin() } }
+    nonisolated func startFollowing() { onEventThread { $0.begin() } }
 
     /// There is something to see.
-    private func hurry() { if Newcomers.shared.remove(self) { begin() } }
+    private func hurry() { if DeferredStarts.shared.remove(self) { begin() } }
 
     private func begin() {
         guard !isStopped else { return }
@@ -175,7 +175,7 @@ actor WatchRunner: Newcomer {
     }
 
     private func takeWish() {
-        perform(machine?.awaitBytes(awaitsBytes, at: .now))
+        perform(machine?.expectData(expectsData, at: .now))
     }
 
     private func timeReached() {

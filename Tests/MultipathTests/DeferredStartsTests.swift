@@ -6,19 +6,19 @@ import Testing
 @testable import Multipath
 
 @Suite("A connection that has just come about")
-struct NewcomersTests {
-    private final class Connection: Newcomer {
-        let takenOn = Locked<[MonotonicTime]>([])
+struct DeferredStartsTests {
+    private final class Connection: DeferredStart {
+        let startedAt = Locked<[MonotonicTime]>([])
 
-        func takeOn() {
+        func startFollowing() {
             EventThread.shared.checkIsolated()
-            takenOn.withLock { $0.append(.now) }
+            startedAt.withLock { $0.append(.now) }
         }
 
-        var count: Int { takenOn.withLock { $0.count } }
+        var count: Int { startedAt.withLock { $0.count } }
     }
 
-    private let newcomers = Newcomers()
+    private let starts = DeferredStarts()
 
     /// Waits until the event thread has done all that it was given.
     private func settle() async {
@@ -30,11 +30,11 @@ struct NewcomersTests {
         for _ in 0..<3 {
             let connections = [Connection(), Connection()]
             let begun = MonotonicTime.now
-            for connection in connections { newcomers.add(connection) }
+            for connection in connections { starts.add(connection) }
             try await Program.wait("both") { connections.allSatisfy { $0.count == 1 } }
             for connection in connections {
-                #expect(begun.duration(to: connection.takenOn.withLock { $0[0] }) >= Newcomers.pause)
-                #expect(!newcomers.remove(connection))
+                #expect(begun.duration(to: connection.startedAt.withLock { $0[0] }) >= DeferredStarts.pause)
+                #expect(!starts.remove(connection))
             }
         }
     }
@@ -43,15 +43,15 @@ struct NewcomersTests {
     func hurry() async throws {
         // The clock's turn comes for one that was added before, and after.
         let (first, other, last) = (Connection(), Connection(), Connection())
-        newcomers.add(first)
-        newcomers.add(other)
-        EventThread.shared.submit { [newcomers] in newcomers.takeOn { $0 === first } }
+        starts.add(first)
+        starts.add(other)
+        EventThread.shared.submit { [starts] in starts.startAll { $0 === first } }
         await settle()
         #expect(first.count == 1)
-        newcomers.hurry()
+        starts.hurry()
         await settle()
         #expect(other.count == 1)
-        newcomers.add(last)
+        starts.add(last)
         try await Program.wait("the last") { last.count == 1 }
         #expect([first, other].map(\.count) == [1, 1])
     }
@@ -59,12 +59,12 @@ struct NewcomersTests {
     @Test("is never followed if it ends before")
     func ends() async throws {
         let (short, long) = (Connection(), Connection())
-        newcomers.add(short)
-        #expect(newcomers.remove(short))
-        #expect(!newcomers.remove(short))
-        newcomers.add(long)
+        starts.add(short)
+        #expect(starts.remove(short))
+        #expect(!starts.remove(short))
+        starts.add(long)
         try await Program.wait("the other") { long.count == 1 }
-        newcomers.hurry()
+        starts.hurry()
         await settle()
         #expect(short.count == 0)
     }

@@ -4,7 +4,7 @@ import LinuxNet
 ///
 /// It holds a second descriptor of the socket. Whoever closes the first one calls `finish` at once: until
 /// then the connection stays open.
-public final class ConnectionMeter: Sendable {
+public final class TransferMeter: Sendable {
     private struct State: ~Copyable {
         var descriptor: Descriptor?
         var transport: Transport
@@ -13,7 +13,7 @@ public final class ConnectionMeter: Sendable {
         var moves: MoveLedger
         var level: ControlLevel
         /// Who hears of the end.
-        var followers: [any ConnectionFollower] = []
+        var observations: [any ConnectionObservation] = []
     }
 
     /// Who is at the other end.
@@ -45,7 +45,7 @@ public final class ConnectionMeter: Sendable {
     }
 
     deinit {
-        if state.withLock({ !$0.followers.isEmpty }) { finish() }
+        if state.withLock({ !$0.observations.isEmpty }) { finish() }
     }
 
     /// What was carried so far. After `finish`: all.
@@ -63,15 +63,15 @@ public final class ConnectionMeter: Sendable {
     }
 
     /// The connection is somebody's now, who hears of its end: at once where it has ended already.
-    func followers(_ followers: [any ConnectionFollower]) {
-        guard !followers.isEmpty else { return }
+    func observations(_ observations: [any ConnectionObservation]) {
+        guard !observations.isEmpty else { return }
         let isOpen = state.withLock { state in
-            if state.ended == nil { state.followers = followers }
+            if state.ended == nil { state.observations = observations }
             return state.ended == nil
         }
         if isOpen { return }
         let report = report()
-        for follower in followers { follower.closed(report) }
+        for observation in observations { observation.closed(report) }
     }
 
     /// Takes in bytes that the connection's user sent or received.
@@ -106,16 +106,16 @@ public final class ConnectionMeter: Sendable {
 
     /// Takes the last sample and lets go of the socket.
     public func finish() {
-        var followers: [any ConnectionFollower] = []
+        var observations: [any ConnectionObservation] = []
         state.withLock { state in
             sample(&state)
             state.ended = state.ended ?? .now
             state.descriptor = nil
-            swap(&followers, &state.followers)
+            swap(&observations, &state.observations)
         }
-        if followers.isEmpty { return }
+        if observations.isEmpty { return }
         let report = report()
-        for follower in followers { follower.closed(report) }
+        for observation in observations { observation.closed(report) }
     }
 
     private func sample(_ state: inout State, isKnown: Bool = false) {

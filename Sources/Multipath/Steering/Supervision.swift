@@ -6,13 +6,13 @@ import Synchronization
 /// It holds a second descriptor of the socket. Whoever closes the first one calls `stop` at once: until then the
 /// connection stays open.
 public final class Supervision: Sendable {
-    private let connection: SupervisedConnection
+    private let connection: SteeringRunner
     private let isStopped = Atomic(false)
 
     /// How far this connection can be steered, and why no further.
     public var level: ControlLevel { connection.meter.level }
 
-    init(_ connection: SupervisedConnection) { self.connection = connection }
+    init(_ connection: SteeringRunner) { self.connection = connection }
 
     deinit { stop() }
 
@@ -36,7 +36,7 @@ public final class Supervision: Sendable {
         guard !isStopped.exchange(true, ordering: .relaxed), !connection.stop() else { return }
         EventThread.shared.submit { [connection] in
             connection.end()
-            Supervisor.shared.onEventThread { $0.remove(connection) }
+            SteeringRegistry.shared.onEventThread { $0.remove(connection) }
         }
     }
 }

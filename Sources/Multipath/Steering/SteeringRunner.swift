@@ -4,10 +4,10 @@ import Synchronization
 /// Runs one connection's `SteeringMachine` on the event thread: events, samples, timers, orders.
 ///
 /// What is not said to be for any thread is for the event thread alone.
-final class SupervisedConnection: Newcomer, @unchecked Sendable {
+final class SteeringRunner: DeferredStart, @unchecked Sendable {
     let token: ConnectionToken?
     let monitor: PathMonitor
-    let meter: ConnectionMeter
+    let meter: TransferMeter
     /// Somebody else made its socket.
     let isForeign: Bool
     /// Whether it may be steered by what goes for every connection of the network namespace.
@@ -45,7 +45,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     }
 
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
-    private let tcpProbes = TCPProbes()
+    private let probes = TCPProbes()
     private var isClosed = false
     /// Whether samples are taken now.
     private var isActive = false
@@ -53,7 +53,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     init(
         _ descriptor: CInt, _ configuration: SteeringConfiguration, isForeign: Bool,
         maySteerAll: Bool = false,
-        interface: InterfaceIndex, otherRemotes: [IPEndpoint], meter: ConnectionMeter
+        interface: InterfaceIndex, otherRemotes: [IPEndpoint], meter: TransferMeter
     ) throws(SystemError) {
         self.descriptor = Locked(try Descriptor(duplicating: descriptor))
         self.configuration = configuration
@@ -79,11 +79,11 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
         // It may have been closed already.
         guard descriptor.withLock({ $0 != nil }) else { return }
         guard mayWait else {
-            return EventThread.shared.submit { [self] in takeOn() }
+            return EventThread.shared.submit { [self] in startFollowing() }
         }
         let latest = monitor.latestPath
         firstSnapshot.withLock { $0 = latest }
-        Newcomers.shared.add(self)
+        DeferredStarts.shared.add(self)
         isAsleep.store(true, ordering: .relaxed)
         // Written while nobody was asleep: nobody was woken.
         if written.load(ordering: .relaxed) != 0 { dataMoves() }
@@ -100,7 +100,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
             if let number = descriptor?.number { endProbe(number) }
             descriptor = nil
         }
-        guard Newcomers.shared.remove(self) else { return false }
+        guard DeferredStarts.shared.remove(self) else { return false }
         observers.withLock { $0 = nil }
         return true
     }
@@ -115,20 +115,20 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
 
     func dataMoves() {
         guard isAsleep.load(ordering: .relaxed), isAsleep.exchange(false, ordering: .relaxed) else { return }
-        Supervisor.wakeList.add(self)
+        SteeringRegistry.wakeList.add(self)
     }
 
     // MARK: On the event thread
 
-    func takeOn() {
+    func startFollowing() {
         isAsleep.store(false, ordering: .relaxed)
-        Supervisor.shared.assumeIsolated { $0.add(self) }
+        SteeringRegistry.shared.assumeIsolated { $0.add(self) }
     }
 
     /// What moved made it look again.
     func wake() {
-        // Who is steered is no newcomer any more: those many wake-ups take no lock that all share.
-        if steered == nil, Newcomers.shared.remove(self) { return takeOn() }
+        // Who is steered is no start any more: those many wake-ups take no lock that all share.
+        if steered == nil, DeferredStarts.shared.remove(self) { return startFollowing() }
         steered?.machine.dataMoves(at: .now)
         settle()
     }
@@ -138,7 +138,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
         note(isActive: false)
         observers.withLock { $0 = nil }
         steered = nil
-        tcpProbes.endAll()
+        probes.endAll()
         if let timer { EventThread.shared.cancelTimer(timer.token) }
         timer = nil
     }
@@ -206,7 +206,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
         switch look {
         case .nothingWaits: steered?.machine.glance()
         case .sample(let sample):
-            steered?.machine.pace = Supervisor.shared.assumeIsolated { $0.pace }
+            steered?.machine.pace = SteeringRegistry.shared.assumeIsolated { $0.pace }
             perform(
                 steered?.machine.sample(
                     sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first), at: .now))
@@ -231,11 +231,11 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
             case .share(let verdict):
                 // Not from inside the machine's own list of actions.
                 EventThread.shared.submit { [self] in
-                    Supervisor.shared.assumeIsolated { $0.share(verdict, of: self) }
+                    SteeringRegistry.shared.assumeIsolated { $0.share(verdict, of: self) }
                 }
             case .probeIdle: probeIdle()
             case .startProbe(let path, let interface, let remote):
-                tcpProbes.start(to: remote, over: interface) { [weak self] in
+                probes.start(to: remote, over: interface) { [weak self] in
                     self?.perform(self?.steered?.machine.probeAnswered(path, at: .now))
                     self?.settle()
                 }
@@ -298,7 +298,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
     private func note(isActive: Bool) {
         guard isActive != self.isActive else { return }
         self.isActive = isActive
-        Supervisor.shared.assumeIsolated { $0.active += isActive ? 1 : -1 }
+        SteeringRegistry.shared.assumeIsolated { $0.active += isActive ? 1 : -1 }
     }
 
     /// Takes the samples that are due at once, and sets the timer for the rest.
@@ -318,7 +318,7 @@ final class SupervisedConnection: Newcomer, @unchecked Sendable {
         }
         guard var deadline = agenda.nextDeadline else { return }
         // Many are looked at together.
-        if Supervisor.shared.assumeIsolated({ $0.isCrowded }) { deadline = WakeList.round(deadline) }
+        if SteeringRegistry.shared.assumeIsolated({ $0.isCrowded }) { deadline = WakeList.round(deadline) }
         // An earlier timer does no harm: it finds nothing to do, and sets the next.
         if let timer, timer.deadline <= deadline { return }
         if let timer { EventThread.shared.cancelTimer(timer.token) }

@@ -10,14 +10,14 @@ struct Steering: Sendable {
     /// - Parameter descriptor: the connection's, which stays its owner's.
     /// - Returns: nil for plain TCP.
     func supervise(
-        _ descriptor: CInt, _ transport: Transport, _ meter: ConnectionMeter, hasHints: Bool
+        _ descriptor: CInt, _ transport: Transport, _ meter: TransferMeter, hasHints: Bool
     ) throws -> Supervision? {
         guard transport.isMPTCP else { return nil }
         var mode = SteeringConfiguration(
             mode: configuration.mode, policy: configuration.policy, hasHints: hasHints)
         mode.disconnectedTimeout = configuration.disconnectedTimeout
         let supervision = Supervision(
-            try SupervisedConnection(
+            try SteeringRunner(
                 descriptor, mode, isForeign: false, interface: interface, otherRemotes: otherRemotes,
                 meter: meter))
         return supervision
@@ -62,17 +62,17 @@ extension Supervision {
     /// - Parameter descriptor: the connection's, which stays its owner's.
     /// - Returns: nil for plain TCP.
     package static func ofForeign(
-        _ descriptor: CInt, _ configuration: SteeringConfiguration, maySteerAll: Bool, meter: ConnectionMeter
+        _ descriptor: CInt, _ configuration: SteeringConfiguration, maySteerAll: Bool, meter: TransferMeter
     ) throws -> Supervision? {
         guard TransportSample.isMPTCP(descriptor) else { return nil }
         return Supervision(
-            try SupervisedConnection(
+            try SteeringRunner(
                 descriptor, configuration, isForeign: true, maySteerAll: maySteerAll, interface: 0,
                 otherRemotes: [], meter: meter))
     }
 }
 
-extension ConnectionMeter {
+extension TransferMeter {
     /// Counts for a connection that somebody else opened.
     package convenience init(
         ofForeign descriptor: CInt, in snapshot: PathSnapshot, monitor: PathMonitor
