@@ -46,9 +46,9 @@ bench-build:
 sanitize:
 	@scripts/setup.sh test
 	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" SANITIZED=1 swift test --no-parallel --disable-xctest \
-		--skip NetworkLabTests --sanitize=thread --scratch-path .build-tsan
+		--skip NetworkLabTests --skip EndToEndTests --sanitize=thread --scratch-path .build-tsan
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest \
-		--skip NetworkLabTests --sanitize=address --scratch-path .build-asan
+		--skip NetworkLabTests --skip EndToEndTests --sanitize=address --scratch-path .build-asan
 
 FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Micro
 

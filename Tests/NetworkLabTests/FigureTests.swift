@@ -1,6 +1,7 @@
 // The figures that are asked for are those that a program sees. The margins are wide: the machine is shared.
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Labs {

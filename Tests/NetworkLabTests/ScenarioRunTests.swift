@@ -2,6 +2,7 @@
 
 import Foundation
 import NetworkLab
+import TestSupport
 import Testing
 
 extension Labs {

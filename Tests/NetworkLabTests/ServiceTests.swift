@@ -1,4 +1,5 @@
 import NetworkLab
+import TestSupport
 import Testing
 
 extension Labs {

@@ -1,0 +1,137 @@
+// What a client does whose TCP connection's path fails: it goes on over the other one.
+
+import Foundation
+import NetworkLab
+import TestSupport
+import Testing
+
+extension Labs {
+    struct Following {
+        /// Downloads from a server that speaks only TCP while a script changes the links.
+        private func download(
+            _ bytes: Int, _ options: [String] = [], _ script: String
+        ) throws -> (outcome: Outcome, pause: Int?) {
+            let outcome = try LabCommand.lab(
+                options,
+                """
+                mplab() { '\(LabCommand.program("mplab"))' "$@"; }
+                pause() { read -t $1 <> <(:); }
+                log=$(mktemp); trap 'rm "$log"' EXIT
+                { \(script); } &
+                '\(LabCommand.program("resume-download"))' http://server/\(bytes) 2> "$log" | sha256sum
+                wait; cat "$log"
+                """)
+            let words = outcome.output.split(separator: " ")
+            let pause = words.firstIndex(of: "pause").flatMap { Int(words[$0 + 1]) }
+            #expect(
+                outcome.lines.first?.hasPrefix(SourceData.digest(count: bytes, seed: 1)) == true,
+                "\(outcome)")
+            return (outcome, pause)
+        }
+
+        private let wifiAndCellular = [
+            "--tcp-only-server", "--wifi", "rtt=20ms,rate=50mbit", "--cellular", "rtt=60ms,rate=20mbit",
+        ]
+
+        @Test(
+            arguments: [
+                ("blackhole", "no_answer"), ("down", "down"), ("carrier off", "no_carrier"),
+                ("address off", "gone"), ("route off", "route_gone"), ("unplug", "(down|interface_gone)"),
+            ])
+        func aDownloadGoesOnOverTheOtherPath(fault: String, reason: String) throws {
+            let (outcome, pause) = try download(
+                8_000_000, wifiAndCellular, "pause 0.7; mplab set wlan0 \(fault)")
+            #expect(outcome.output.contains("from byte 0 over wlan0 by tcp (first)"), "\(outcome)")
+            #expect(
+                outcome.output.range(
+                    of: "over wwan0 by tcp \\(path lost: [a-z_]*\(reason)\\)", options: .regularExpression)
+                    != nil, "\(outcome)")
+            #expect(outcome.output.contains("by 2 connections"))
+            // A release build on a quiet machine needs 0.35 s at most; the margin is for a busy one.
+            #expect((pause ?? .max) < 1500, "\(outcome)")
+        }
+
+        @Test func aWalkoutLosesNoByte() throws {
+            let (outcome, pause) = try download(
+                15_000_000,
+                [
+                    "--tcp-only-server", "--wifi", "rtt=20ms,rate=30mbit", "--cellular",
+                    "rtt=60ms,rate=20mbit",
+                ],
+                """
+                for step in rtt=60ms,rate=20mbit rtt=120ms,loss=3% rtt=200ms,loss=8%,rate=5mbit; do
+                  pause 0.7; mplab set wlan0 $step
+                done
+                pause 0.7; mplab set wlan0 down
+                """)
+            #expect(outcome.output.contains("over wwan0 by tcp"), "\(outcome)")
+            #expect((pause ?? .max) < 2000, "\(outcome)")
+        }
+
+        @Test func aDownloadReturnsToTheBetterPath() throws {
+            let (outcome, pause) = try download(
+                15_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
+                "pause 0.5; mplab set wlan0 down; pause 1; mplab set wlan0 up")
+            #expect(outcome.output.contains("over wlan0 by tcp (better path: wlan0)"), "\(outcome)")
+            #expect(outcome.output.contains("by 3 connections"))
+            #expect((pause ?? .max) < 1500, "\(outcome)")
+        }
+
+        @Test func aPathThatOnlyGetsSlowIsNotLeft() throws {
+            // Wi-Fi gets slow and lossy for a while, but it answers.
+            let (outcome, _) = try download(
+                2_000_000, wifiAndCellular + ["--wifi", "rtt=20ms,rate=2mbit"],
+                "pause 1; mplab set wlan0 rtt=250ms,loss=5%; pause 1; mplab set wlan0 rtt=20ms,loss=0%,rate=50mbit"
+            )
+            #expect(outcome.output.contains("by 1 connections"), "\(outcome)")
+        }
+
+        @Test func allPathsGoneForAWhileCostNoByte() throws {
+            let (outcome, _) = try download(
+                8_000_000, wifiAndCellular,
+                "pause 0.7; mplab set wlan0 down; mplab set wwan0 down; pause 3; mplab set wwan0 up")
+            #expect(outcome.output.contains("over wwan0 by tcp (path lost: down)"), "\(outcome)")
+            #expect(outcome.output.contains("8000000 bytes"))
+        }
+
+        /// Says what mpconnect tells of its path, each line with the milliseconds since the fault.
+        private func told(_ fault: String, _ client: String) throws -> Outcome {
+            try LabCommand.lab(
+                wifiAndCellular,
+                """
+                pause() { read -t $1 <> <(:); }
+                log=$(mktemp); trap 'rm "$log"' EXIT
+                { \(client); } | timeout 5 '\(LabCommand.program("mpconnect"))' --verbose server:9 \
+                  2> >(while read -r line; do echo "${EPOCHREALTIME/./} $line"; done > "$log") > /dev/null &
+                pause 1
+                '\(LabCommand.program("mplab"))' set wlan0 \(fault); fault=${EPOCHREALTIME/./}
+                wait; pause 0.2
+                while read -r time line; do echo "$(( (time - fault) / 1000 )) $line"; done < "$log"
+                """)
+        }
+
+        @Test(arguments: ["cat /dev/zero", "while echo x; do read -t 0.05 <> <(:); done"])
+        func aSenderLearnsSoonThatNothingArrives(client: String) throws {
+            let outcome = try told("blackhole", client)
+            let line = try #require(
+                outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
+            #expect(line.hasSuffix("no acknowledgement"))
+            #expect((100...900).contains(Int(line.prefix { $0 != " " }) ?? 0), "\(outcome)")
+        }
+
+        @Test(arguments: ["down", "carrier off", "address off"])
+        func anIdleConnectionLearnsAtOnceThatItsPathIsGone(fault: String) throws {
+            let outcome = try told(fault, "pause 4")
+            let line = try #require(
+                outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
+            #expect((-300...300).contains(Int(line.prefix { $0 != " " }) ?? 1000), "\(outcome)")
+        }
+
+        @Test func aLossyPathIsNoDeadPath() throws {
+            // With 5 % in both directions one run in some forty loses a segment, its repetition and both of the timer's:
+            // then nothing comes for a second, and saying so is right.
+            let outcome = try told("loss=2%,jitter=5ms", "cat /dev/zero")
+            #expect(!outcome.output.contains("does not carry"), "\(outcome)")
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// What the modes promise when a path goes bad. The figures are Benchmarks/mpbench's; here the margins are wide.
+
+import Foundation
+import TestSupport
+import Testing
+
+extension Labs {
+    struct Modes {
+        // A pause counts from the last byte or from the request; a second is ten times what it takes here.
+        private static let stall = 1000
+
+        @Test(arguments: ["blackhole", "blackhole=up", "blackhole=down", "down", "address off", "route off"])
+        func handoverSurvivesLosingItsPath(fault: String) throws {
+            let seen = try ModeProbe.run("handover echo --ms 3000 --at 1000 wlan0 '\(fault)'")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.stall < Self.stall, "\(seen)")
+            #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
+        }
+
+        @Test(arguments: ["blackhole", "down"])
+        func aDownloadGoesOn(fault: String) throws {
+            let seen = try ModeProbe.run("handover download --ms 3500 --at 1000 wlan0 \(fault)")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.stall < Self.stall, "\(seen)")
+            #expect(seen.received("wwan0") > 1_000_000, "\(seen)")
+        }
+
+        @Test(arguments: ["blackhole", "down"])
+        func anUploadArrivesWhole(fault: String) throws {
+            let seen = try ModeProbe.run(
+                "handover upload --ms 2500 --at 1000 wlan0 \(fault)", rate: "10mbit")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
+        }
+
+        @Test func whatIsColdIsWarmedInTime() throws {
+            let seen = try ModeProbe.run(
+                "handover echo --ms 3000 --at 1000 wlan0 blackhole", cellular: "expensive")
+            #expect(seen.isIntact && seen.stall < Self.stall, "\(seen)")
+        }
+
+        @Test func expensiveCellularCarriesNothingWhileWiFiIsWell() throws {
+            let seen = try ModeProbe.run("handover echo --ms 4000 --count wwan0", cellular: "expensive")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.number("answers") == 0, "\(seen)")
+        }
+
+        @Test(arguments: ["handover", "interactive", "aggregate"])
+        func aProhibitedPathSeesNoPacket(mode: String) throws {
+            let seen = try ModeProbe.run(
+                "\(mode) echo --ms 2500 --prohibit wwan0 --count wwan0 --at 500 wlan0 blackhole --at 2000 wlan0 blackhole=none"
+            )
+            #expect(seen.number("answers") == 0, "\(seen)")
+            #expect(seen.isIntact, "it waits for the path that it may use: \(seen)")
+        }
+
+        @Test func wifiCarriesAgainWhenItIsBack() throws {
+            let seen = try ModeProbe.run(
+                "handover echo --ms 7000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
+            #expect(seen.isIntact, "\(seen)")
+            let away = try #require(seen.moved(to: "wwan0", after: 900), "\(seen)")
+            let back = try #require(seen.moved(to: "wlan0", after: away), "\(seen)")
+            #expect((2500...5500).contains(back), "\(seen)")
+            #expect(seen.number("latest") < 35, "the last second went over Wi-Fi again: \(seen)")
+        }
+
+        @Test func interactiveLeavesBufferbloat() throws {
+            let seen = try ModeProbe.run("interactive echo --ms 4000 --at 1000 wlan0 rtt=500ms")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.moved(to: "wwan0", after: 900) != nil, "\(seen)")
+            #expect(seen.number("latest") < 100, "\(seen)")
+        }
+
+        @Test func aggregateUsesBothPaths() throws {
+            let seen = try ModeProbe.run("aggregate download --ms 4000", rate: "20mbit")
+            #expect(seen.isIntact, "\(seen)")
+            for path in ["wlan0", "wwan0"] { #expect(seen.received(path) > 2_000_000, "\(seen)") }
+        }
+
+        @Test(arguments: ["blackhole", "down"])
+        func withoutAnyPathItWaitsForOne(fault: String) throws {
+            let restored = fault == "down" ? "up" : "blackhole=none"
+            let seen = try ModeProbe.run(
+                """
+                handover echo --ms 4000 --at 1000 wlan0 \(fault) --at 1000 wwan0 \(fault) \
+                --at 2500 wwan0 \(restored)
+                """)
+            #expect(seen.isIntact, "\(seen)")
+            #expect((1000...4500).contains(seen.stall), "\(seen)")
+        }
+
+        /// Small messages over two active paths, one of which falls silent: the kernel by itself fills its receive
+        /// buffer with what comes after a gap, and never gets out of that.
+        @Test func aggregateGetsOutOfTheKernelsDeadlock() throws {
+            for _ in 0..<4 {
+                let all = try ModeProbe.runAll(
+                    "aggregate echo --ms 3000 --size 64 --every 3 --connections 5 --at 1000 wlan0 blackhole")
+                #expect(all.count == 5)
+                for seen in all {
+                    #expect(seen.isIntact, "\(seen)")
+                    #expect(seen.stall < 2 * Self.stall, "\(seen)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// Connections that move for as long as they live: nothing may wear out. Ten thousand moves are made by hand:
+//
+//     mplab run … -- env MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular' modeprobe handover echo --ms 1050000 --moves 10000 constrained
+
+import Foundation
+import TestSupport
+import Testing
+
+extension Labs {
+    struct Moves {
+        /// Paths that become expensive, that are allowed no more, and 50 addresses of Wi-Fi.
+        @Test(arguments: [("expensive", 100), ("constrained", 100), ("address", 50)])
+        func aConnectionFollowsEachOfManyMoves(cause: String, count: Int) throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=4ms,rate=50mbit", "--cellular", "rtt=8ms,rate=50mbit", "--families", "ipv6"],
+                """
+                export XDG_CONFIG_HOME='\(folder.path)' MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular'
+                '\(LabCommand.program("modeprobe"))' handover echo --ms 50000 --moves \(count) \(cause)
+                """)
+            try #require(outcome.status == 0, "\(outcome)")
+            let facts = Dictionary(
+                outcome.lines.compactMap { line in
+                    line.firstIndex(of: " ").map { (line[..<$0], line[$0...].split(separator: " ")) }
+                }, uniquingKeysWith: { $1 })
+            #expect(facts["control"] == ["per_connection"] && facts["intact"] == ["true"], "\(outcome)")
+            #expect(facts["late"] == ["0"], "each was followed: \(outcome)")
+            let paths = outcome.lines.filter { $0.hasPrefix("path ") }.map { $0.split(separator: " ")[1] }
+            #expect(paths == ["wlan0", "wwan0"], "its report grows by no address: \(outcome)")
+            let descriptors = try #require(facts["descriptors"], "\(outcome)")
+            #expect(descriptors.count == 2 && descriptors.first == descriptors.last, "\(outcome)")
+            let resident = try #require(facts["resident"], "\(outcome)").compactMap { Int($0) }
+            // In KiB; what was sent and when takes some, too.
+            #expect(resident.count == 2 && resident[1] - resident[0] < 2048, "\(outcome)")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// Connections of somebody else's sockets, steered by the kernel's list of endpoints, which goes for all of them.
+
+import Foundation
+import TestSupport
+import Testing
+
+extension Labs {
+    struct SystemWide {
+        private func probe(_ words: String, after preparation: String = "true") throws -> Outcome {
+            try LabCommand.lab(
+                [
+                    "--wifi", "rtt=20ms,rate=50mbit,queue=40ms", "--cellular",
+                    "rtt=40ms,rate=50mbit,queue=40ms",
+                ],
+                """
+                export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive'
+                \(preparation)
+                ip mptcp endpoint | sed 's/^/before /'
+                '\(LabCommand.program("modeprobe"))' \(words) --foreign yes
+                ip mptcp endpoint | sed 's/^/after /'
+                """)
+        }
+
+        private func count(_ words: String, in outcome: Outcome) -> Int {
+            outcome.lines.count { $0.contains(words) }
+        }
+
+        /// Those that ask for an endpoint that is there already may get nothing from it: eight at once make that sure.
+        @Test(arguments: ["blackhole", "down", "'address off'", "'route off'"])
+        func allLeaveAPathThatGoes(fault: String) throws {
+            let outcome = try probe("handover echo --ms 4000 --connections 8 --at 2500 wlan0 \(fault)")
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(count("control system_wide", in: outcome) == 8, "\(outcome)")
+            #expect(count("intact true", in: outcome) == 8, "\(outcome)")
+            #expect(count("moved from wlan0 to wwan0", in: outcome) == 8, "\(outcome)")
+            let stalls = outcome.lines.compactMap { $0.hasPrefix("stall ") ? Int($0.dropFirst(6)) : nil }
+            #expect(stalls.count == 8 && stalls.allSatisfy { $0 < 1000 }, "\(outcome)")
+            #expect(count("after ", in: outcome) == 0, "no endpoint is left behind: \(outcome)")
+        }
+
+        @Test func theyGoBackToAPathThatReturns() throws {
+            let outcome = try probe(
+                "handover echo --ms 6000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
+            #expect(count("intact true", in: outcome) == 1, "\(outcome)")
+            #expect(count("moved from wlan0 to wwan0", in: outcome) == 1, "\(outcome)")
+            #expect(count("moved from wwan0 to wlan0", in: outcome) == 1, "\(outcome)")
+        }
+
+        @Test func theAdministratorsEndpointsAreWhatTheyWere() throws {
+            let outcome = try probe(
+                "handover echo --ms 3000 --at 1000 wlan0 down",
+                after: "ip mptcp endpoint add 192.0.2.18 dev wwan0 id 7 subflow backup")
+            #expect(count("intact true", in: outcome) == 1, "\(outcome)")
+            let (before, after) = ("before ", "after ")
+            let kept = outcome.lines.filter { $0.hasPrefix(before) }.map { $0.dropFirst(before.count) }
+            #expect(kept.count == 1 && kept[0].contains("id 7 subflow backup"), "\(outcome)")
+            #expect(
+                outcome.lines.filter { $0.hasPrefix(after) }.map { $0.dropFirst(after.count) } == kept,
+                "\(outcome)")
+        }
+    }
+}
