@@ -1,7 +1,7 @@
 import LinuxNet
 
 /// Steers the subflows of this process's MPTCP connections, all of them on the one event thread. What to do when
-/// is decided by each connection's `ModeMachine` alone; this brings it what the kernel says, and performs what
+/// is decided by each connection's `SteeringMachine` alone; this brings it what the kernel says, and performs what
 /// it wants.
 actor SteeringRegistry {
     nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
