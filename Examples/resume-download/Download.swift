@@ -68,8 +68,8 @@ struct Download: Sendable {
     /// - Returns: whether that was all.
     private func fetch(_ lease: Lease, _ progress: inout Progress) async throws -> Bool {
         let connection = lease.connection.connection
-        connection.awaitsBytes = true
-        defer { connection.awaitsBytes = false }
+        connection.expectsData = true
+        defer { connection.expectsData = false }
         var state = progress
         defer { progress = state }
         let request = request(state)

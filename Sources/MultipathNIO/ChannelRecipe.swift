@@ -97,7 +97,7 @@ struct ChannelRecipe: Sendable {
     ///
     /// - Parameter descriptor: the channel becomes its owner.
     func open<Output: Sendable>(
-        _ descriptor: CInt, _ meter: ConnectionMeter, _ watch: ConnectionWatch, _ supervision: Supervision?,
+        _ descriptor: CInt, _ meter: TransferMeter, _ watch: ConnectionWatch, _ supervision: Supervision?,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> OpeningChannel<Output> {
         let loop = group.next()
@@ -125,7 +125,7 @@ struct ChannelRecipe: Sendable {
     }
 
     private func setUp<Output: Sendable>(
-        _ channel: any Channel, _ meter: ConnectionMeter, _ watch: ConnectionWatch,
+        _ channel: any Channel, _ meter: TransferMeter, _ watch: ConnectionWatch,
         _ supervision: Supervision?,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> EventLoopFuture<PreparedChannel<Output>> {
@@ -164,7 +164,7 @@ final class WonConnection: Sendable {
     /// Whoever opens the channel becomes its owner.
     let descriptor: CInt
     let report: EstablishmentReport
-    let meter: ConnectionMeter
+    let meter: TransferMeter
     let watch: ConnectionWatch
     let supervision: Supervision?
 

@@ -14,11 +14,11 @@ final class EventLog: Sendable {
         var listener: (events: AsyncStream<ConnectionEvent>, ear: AsyncStream<ConnectionEvent>.Continuation)?
     }
 
-    private let meter: ConnectionMeter
+    private let meter: TransferMeter
     private let state = NIOLockedValueBox(State())
 
     /// - Parameter meter: tells the last event. It has finished when `close` is called.
-    init(_ meter: ConnectionMeter) { self.meter = meter }
+    init(_ meter: TransferMeter) { self.meter = meter }
 
     /// Whether the channel has closed.
     var isClosed: Bool { state.withLockedValue { $0.isClosed } }

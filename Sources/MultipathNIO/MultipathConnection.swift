@@ -16,7 +16,7 @@ public final class MultipathConnection: Sendable {
     /// What happens to the connection, in order, to its end. For one consumer.
     public var events: AsyncStream<ConnectionEvent> { log.events }
 
-    private let meter: ConnectionMeter
+    private let meter: TransferMeter
     /// Nil for a connection that a listener accepted: it has no choice of paths.
     let watch: ConnectionWatch?
     let supervision: Supervision?
@@ -24,7 +24,7 @@ public final class MultipathConnection: Sendable {
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
     init(
-        channel: any Channel, meter: ConnectionMeter, watch: ConnectionWatch? = nil,
+        channel: any Channel, meter: TransferMeter, watch: ConnectionWatch? = nil,
         supervision: Supervision? = nil
     ) throws {
         try channel.pipeline.syncOperations.addHandler(
@@ -100,9 +100,9 @@ public final class MultipathConnection: Sendable {
     /// connection ask whether the peer is still there, by a handshake over the same path that is closed at once:
     /// after about 100 ms at first, then ever less often. Without it a path that is lost in silence is noticed
     /// only when something is sent.
-    public var awaitsBytes: Bool {
-        get { watch?.awaitsBytes ?? false }
-        set { watch?.awaitsBytes = newValue }
+    public var expectsData: Bool {
+        get { watch?.expectsData ?? false }
+        set { watch?.expectsData = newValue }
     }
 
     /// Who is at the other end.

@@ -26,12 +26,12 @@ public enum MultipathSupervisor {
             let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
             ) { descriptor in
-                let meter = try ConnectionMeter(
+                let meter = try TransferMeter(
                     ofForeign: descriptor, in: snapshot, monitor: connector.monitor)
                 return (
                     meter,
                     try Supervision.ofForeign(
-                        descriptor, ModeConfiguration(mode: mode, policy: policy),
+                        descriptor, SteeringConfiguration(mode: mode, policy: policy),
                         maySteerAll: steersAllConnections, meter: meter)
                 )
             }

@@ -43,7 +43,7 @@ extension MultipathBootstrap {
     /// let size = try await MultipathBootstrap(group: group).withReconnection(
     ///     host: "media.example", port: 80, progress: 0, initializer: addHTTPHandlers
     /// ) { lease, offset in
-    ///     lease.connection.connection.awaitsBytes = true
+    ///     lease.connection.connection.expectsData = true
     ///     return try await lease.connection.output.executeThenClose { inbound, outbound in
     ///         try await outbound.write(request(from: offset))
     ///         for try await bytes in inbound {

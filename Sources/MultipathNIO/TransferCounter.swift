@@ -6,7 +6,7 @@ final class TransferCounter: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
 
-    private let meter: ConnectionMeter
+    private let meter: TransferMeter
     private let watch: ConnectionWatch?
     private let supervision: Supervision?
     private var sent = 0
@@ -15,7 +15,7 @@ final class TransferCounter: ChannelDuplexHandler {
     private var nextSample: NIODeadline
     private let sampleInterval: TimeAmount
 
-    init(_ meter: ConnectionMeter, _ watch: ConnectionWatch? = nil, _ supervision: Supervision? = nil) {
+    init(_ meter: TransferMeter, _ watch: ConnectionWatch? = nil, _ supervision: Supervision? = nil) {
         self.meter = meter
         self.watch = watch
         self.supervision = supervision

@@ -21,7 +21,7 @@
     ///
     /// `fallback` is the `FallbackReason`, or `none`. `interface` is `unknown` for what an interface carried that
     /// had gone before anybody asked for its name.
-    public struct ConnectionMetrics: ConnectionObserver, ConnectionFollower {
+    public struct ConnectionMetrics: ConnectionObserver, ConnectionObservation {
         private let factory: any MetricsFactory
 
         /// - Parameter factory: where the metrics go; `MetricsSystem`'s unless given.
@@ -31,7 +31,7 @@
 
         public func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-        ) -> (any ConnectionFollower)? {
+        ) -> (any ConnectionObservation)? {
             self
         }
 

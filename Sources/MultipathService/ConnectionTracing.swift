@@ -24,7 +24,7 @@
 
         public func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-        ) -> (any ConnectionFollower)? {
+        ) -> (any ConnectionObservation)? {
             let tracer = tracer ?? InstrumentationSystem.tracer
             // Nobody would see it.
             if tracer is NoOpTracer { return nil }
@@ -40,7 +40,7 @@
         }
     }
 
-    private struct ConnectionSpan: ConnectionFollower {
+    private struct ConnectionSpan: ConnectionObservation {
         let tracer: any Tracer
         let span: any Span
         let start: DefaultTracerClock.Timestamp

@@ -22,7 +22,7 @@ final class Conversation: Sendable {
     private let socket: StreamSocket
     /// The same socket: a descriptor can be waited for in one way at a time.
     private let writingEnd: Descriptor
-    private let meter: ConnectionMeter
+    private let meter: TransferMeter
     private let supervision: Supervision?
     private let begun: MonotonicTime
     private let state = Locked(State())
@@ -69,7 +69,7 @@ final class Conversation: Sendable {
 
     deinit { supervision?.stop() }
 
-    private typealias Opened = (descriptor: CInt, meter: ConnectionMeter, supervision: Supervision?)
+    private typealias Opened = (descriptor: CInt, meter: TransferMeter, supervision: Supervision?)
 
     private static func open(_ options: ProbeOptions) async throws -> Opened {
         let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
@@ -95,9 +95,9 @@ final class Conversation: Sendable {
             _ = await EventThread.shared.ready(number, for: .writable)
             if let error = socket.takeError() { throw error }
         }
-        let meter = try ConnectionMeter(ofForeign: number, in: snapshot, monitor: monitor)
+        let meter = try TransferMeter(ofForeign: number, in: snapshot, monitor: monitor)
         let supervision = try Supervision.ofForeign(
-            number, ModeConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
+            number, SteeringConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
         supervision?.start()
         return (socket.release(), meter, supervision)
     }

@@ -126,12 +126,12 @@ struct MultipathNIOTests {
     }
 
     /// Writes down what it hears of one connection.
-    private struct Observer: ConnectionObserver, ConnectionFollower {
+    private struct Observer: ConnectionObserver, ConnectionObservation {
         let add: @Sendable (String) -> Void
 
         func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-        ) -> (any ConnectionFollower)? { self }
+        ) -> (any ConnectionObservation)? { self }
 
         func connected(_ report: EstablishmentReport) { add("connected over \(report.interface)") }
 

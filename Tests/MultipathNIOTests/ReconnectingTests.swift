@@ -97,7 +97,7 @@ struct ReconnectingTests {
             ) { lease, bytes in
                 let output = lease.connection.output
                 bytes += try await output.executeThenClose { inbound, _ in
-                    lease.connection.connection.awaitsBytes = true
+                    lease.connection.connection.expectsData = true
                     return try await inbound.reduce(into: []) { $0 += $1.readableBytesView }
                 }
                 lease.madeProgress()

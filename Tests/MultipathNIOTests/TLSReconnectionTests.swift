@@ -76,7 +76,7 @@ struct TLSReconnectionTests {
     ) async throws {
         var received = count
         defer { count = received }
-        lease.connection.connection.awaitsBytes = true
+        lease.connection.connection.expectsData = true
         try await lease.connection.output.executeThenClose { inbound, outbound in
             try await outbound.write(
                 ByteBuffer(

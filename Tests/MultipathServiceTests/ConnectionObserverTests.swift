@@ -218,9 +218,9 @@
 
         @Test("cost nothing where nobody traces")
         func nobody() {
-            let follower = ConnectionTracing().connecting(
+            let observation = ConnectionTracing().connecting(
                 to: "server.example", port: 1, ConnectionConfiguration())
-            #expect(follower == nil)
+            #expect(observation == nil)
         }
     }
 #endif

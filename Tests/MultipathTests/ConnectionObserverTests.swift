@@ -8,14 +8,14 @@ import Testing
 @Suite("An observer")
 struct ConnectionObserverTests {
     /// Writes down all it hears.
-    private final class Log: ConnectionObserver, ConnectionFollower {
+    private final class Log: ConnectionObserver, ConnectionObservation {
         private let state = Locked<[String]>([])
         var lines: [String] { state.withLock { $0 } }
         private func add(_ line: String) { state.withLock { $0.append(line) } }
 
         func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-        ) -> (any ConnectionFollower)? {
+        ) -> (any ConnectionObservation)? {
             add("connecting to \(host) \(configuration.mode)")
             return self
         }
@@ -31,7 +31,7 @@ struct ConnectionObserverTests {
     private struct Deaf: ConnectionObserver {
         func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-        ) -> (any ConnectionFollower)? { nil }
+        ) -> (any ConnectionObservation)? { nil }
     }
 
     private func listener() async throws -> ListeningSocket {

@@ -86,10 +86,10 @@ struct ConnectionWatchTests {
         let watch = try socket.watch()
         world.listen(watch)
         try await Program.wait("the connection") { world.accept() != nil }
-        watch.awaitsBytes = true
+        watch.expectsData = true
         for _ in 0..<2 { try await Program.wait("a question") { world.accept() != nil } }
         #expect(world.told == [])
-        #expect(watch.awaitsBytes)
+        #expect(watch.expectsData)
         watch.stop()
         _ = socket.report
     }
@@ -115,7 +115,7 @@ struct ConnectionWatchTests {
             }
         }
         #expect(others.count < 300)
-        watch.awaitsBytes = true
+        watch.expectsData = true
         try await Program.wait("the verdict") { world.told == [.viability(false, .noAnswer)] }
         for other in others { other.close() }
         // Room again: a later question is answered.
@@ -135,7 +135,7 @@ struct ConnectionWatchTests {
                 peer = world.accept()
                 return peer != nil
             }
-            leased.watch.awaitsBytes = true
+            leased.watch.expectsData = true
             leased.watch.dataWasSent()
             leased.close()
             // The peer sees the end: no descriptor of the connection is left.
@@ -145,7 +145,7 @@ struct ConnectionWatchTests {
                     == .moved(0)
             }
             leased.watch.dataWasSent()
-            leased.watch.awaitsBytes = false
+            leased.watch.expectsData = false
             leased.watch.stop()
         }
     }

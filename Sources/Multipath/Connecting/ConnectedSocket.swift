@@ -5,11 +5,11 @@ import LinuxNet
 public struct ConnectedSocket: ~Copyable, Sendable {
     public let report: EstablishmentReport
     let socket: StreamSocket
-    let meter: ConnectionMeter
+    let meter: TransferMeter
     let steering: Steering
 
     /// Counts this connection's bytes by path. Ask for it before the descriptor is taken.
-    public var transferMeter: ConnectionMeter { meter }
+    public var transferMeter: TransferMeter { meter }
 
     /// The descriptor, whose owner the caller becomes.
     public consuming func takeDescriptor() -> CInt {
@@ -20,7 +20,7 @@ public struct ConnectedSocket: ~Copyable, Sendable {
 /// A connection that takes part in a race and still has to be confirmed. It closes when it goes.
 package struct RaceEntrant: ~Copyable, Sendable {
     let socket: StreamSocket
-    package let meter: ConnectionMeter
+    package let meter: TransferMeter
     let candidate: Candidate
     let transport: Transport
     let steering: Steering

@@ -65,7 +65,7 @@ public struct Connector: Sendable {
         completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
     ) -> Bool {
         guard observers.isEmpty, let snapshot = monitor.latestPath else { return false }
-        let wish = ConnectionWish(self, host, port, configuration, followers: [])
+        let wish = ConnectRequest(self, host, port, configuration, observations: [])
         let runner = wish.runner(snapshot, begun: .now)
         guard runner.jobs == nil else { return false }
         runner.start { completion(wish.outcome(of: $0)) }
@@ -90,7 +90,7 @@ public struct Connector: Sendable {
         let confirmation = RaceRunner.Confirmation { attempt, candidate, transport, addresses in
             guard let socket = attempt.take() else { throw CancellationError() }
             let descriptor = socket.descriptor.number
-            let meter = try ConnectionMeter(
+            let meter = try TransferMeter(
                 descriptor, transport: transport, level: attempt.level, interface: candidate.interfaceName,
                 monitor: monitor)
             // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
@@ -118,7 +118,7 @@ public struct Connector: Sendable {
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
         var local: IPEndpoint?
-        var meter: ConnectionMeter
+        var meter: TransferMeter
     }
 
     private func race(
@@ -126,9 +126,9 @@ public struct Connector: Sendable {
         _ confirmation: RaceRunner.Confirmation? = nil
     ) async throws(ConnectionError) -> WonRace {
         let begun = MonotonicTime.now
-        let wish = ConnectionWish(
+        let wish = ConnectRequest(
             self, host, port, configuration,
-            followers: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
+            observations: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
         let snapshot: PathSnapshot
         do throws(ConnectionError) {
             snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
@@ -167,22 +167,22 @@ public struct Connector: Sendable {
 }
 
 /// What somebody asked of a connector, and who follows it.
-final class ConnectionWish: Sendable {
+final class ConnectRequest: Sendable {
     let host: String
     let port: UInt16
     let configuration: ConnectionConfiguration
-    fileprivate let followers: [any ConnectionFollower]
+    fileprivate let observations: [any ConnectionObservation]
     fileprivate let connector: Connector
 
     init(
         _ connector: Connector, _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
-        followers: [any ConnectionFollower]
+        observations: [any ConnectionObservation]
     ) {
         self.connector = connector
         self.host = host
         self.port = port
         self.configuration = configuration
-        self.followers = followers
+        self.observations = observations
     }
 
     fileprivate func runner(
@@ -200,17 +200,17 @@ final class ConnectionWish: Sendable {
 
     fileprivate func failed(_ error: ConnectionError) -> ConnectionError {
         connector.logger.debug("not connected", metadata: ["error": "\(error)"])
-        return followers.failed(error)
+        return observations.failed(error)
     }
 
-    fileprivate func connected(_ report: EstablishmentReport, _ meter: ConnectionMeter) {
+    fileprivate func connected(_ report: EstablishmentReport, _ meter: TransferMeter) {
         connector.logger.debug(
             "connected",
             metadata: [
                 "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
                 "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
             ])
-        followers.connected(report, meter)
+        observations.connected(report, meter)
     }
 
     private func error(_ result: RaceRunner.Result) -> ConnectionError {
@@ -272,7 +272,7 @@ extension PathSnapshot {
 
 /// A race that somebody won.
 package struct WonRace: Sendable {
-    fileprivate let wish: ConnectionWish
+    fileprivate let wish: ConnectRequest
     fileprivate let result: RaceRunner.Result
 
     fileprivate var winner: RaceRunner.Winner {
@@ -288,7 +288,7 @@ package struct WonRace: Sendable {
         }
         let descriptor = socket.descriptor.number
         do throws(SystemError) {
-            let meter = try ConnectionMeter(
+            let meter = try TransferMeter(
                 descriptor, transport: winner.transport, level: winner.attempt.level,
                 interface: winner.candidate.interfaceName, monitor: wish.connector.monitor)
             let report = report(
@@ -320,14 +320,14 @@ package struct WonRace: Sendable {
     }
 }
 
-extension [any ConnectionFollower] {
-    fileprivate func connected(_ report: EstablishmentReport, _ meter: ConnectionMeter) {
-        for follower in self { follower.connected(report) }
-        meter.followers(self)
+extension [any ConnectionObservation] {
+    fileprivate func connected(_ report: EstablishmentReport, _ meter: TransferMeter) {
+        for observation in self { observation.connected(report) }
+        meter.observations(self)
     }
 
     fileprivate func failed(_ error: ConnectionError) -> ConnectionError {
-        for follower in self { follower.failed(error) }
+        for observation in self { observation.failed(error) }
         return error
     }
 }

@@ -41,10 +41,10 @@ public struct AcceptedMeters: Sendable {
     let fallbackReason: FallbackReason
 
     /// - Parameter descriptor: the accepted connection's; it stays its owner's.
-    public func meter(forAccepted descriptor: CInt) throws -> ConnectionMeter {
+    public func meter(forAccepted descriptor: CInt) throws -> TransferMeter {
         let transport: Transport =
             TransportSample.isMPTCP(descriptor) ? .mptcp : .tcp(fallback: fallbackReason)
-        return try ConnectionMeter(
+        return try TransferMeter(
             descriptor, transport: transport, level: .observeOnly(because: .unsupervised), interface: nil,
             monitor: monitor)
     }

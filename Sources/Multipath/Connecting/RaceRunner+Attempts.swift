@@ -89,7 +89,7 @@ extension RaceRunner {
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
         let isMapped = family == .ipv4 && planner.mayNeedBothFamilies
-        return try Supervisor.shared.onEventThread { $0.attempt(family, isMapped: isMapped) }.get()
+        return try SteeringRegistry.shared.onEventThread { $0.attempt(family, isMapped: isMapped) }.get()
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.

@@ -4,7 +4,7 @@ import LinuxNet
 ///
 /// A plain TCP connection can't change its path; its user can be told soon. The kernel's tables are watched for
 /// nothing; samples of TCP_INFO are taken only while bytes are outstanding (say `dataWasSent`) or awaited (say
-/// `awaitsBytes`). An MPTCP connection is told only that no path is left.
+/// `expectsData`). An MPTCP connection is told only that no path is left.
 ///
 /// It holds a second descriptor of the socket, so that a number is never asked about that is somebody else's
 /// by now. Whoever closes the first one calls `stop` at once: until then the connection stays open.
@@ -17,7 +17,7 @@ public final class ConnectionWatch: Sendable {
         case betterPath(String?)
     }
 
-    private let runner: WatchRunner
+    private let runner: ViabilityRunner
 
     /// Watches a connected socket that stays its owner's.
     ///
@@ -40,7 +40,7 @@ public final class ConnectionWatch: Sendable {
         descriptor: CInt, isMPTCP: Bool, interface: String?, families: Set<IPAddress.Family>,
         policy: PathPolicy, monitor: PathMonitor
     ) throws(SystemError) {
-        runner = try WatchRunner(
+        runner = try ViabilityRunner(
             descriptor, isMPTCP: isMPTCP, interface: interface, families: families, policy: policy,
             monitor: monitor)
         runner.start()
@@ -61,9 +61,9 @@ public final class ConnectionWatch: Sendable {
     /// Whether the connection's user waits for bytes: an answer, the rest of a download. While it is set,
     /// silence makes this ask whether the peer is still there, by a handshake over the same path that is closed
     /// at once: after about 100 ms of silence at first, then ever less often.
-    public var awaitsBytes: Bool {
-        get { runner.awaitsBytes }
-        set { runner.awaitsBytes = newValue }
+    public var expectsData: Bool {
+        get { runner.expectsData }
+        set { runner.expectsData = newValue }
     }
 
     /// Ends the watching and lets go of the socket.

@@ -64,8 +64,8 @@ public struct ReconnectionOptions: Sendable {
 public final class LeasedSocket: Sendable {
     public let report: EstablishmentReport
     /// Counts the connection's bytes by path.
-    public let meter: ConnectionMeter
-    /// Tell it `dataWasSent` after writing; set `awaitsBytes` while bytes are awaited.
+    public let meter: TransferMeter
+    /// Tell it `dataWasSent` after writing; set `expectsData` while bytes are awaited.
     public let watch: ConnectionWatch
     /// Connected and non-blocking. Not to be closed, nor to be kept. When the connection is left both directions
     /// are shut down, so that whoever waits wakes up: an end that is read while the lease is moved is no end.
@@ -103,7 +103,7 @@ extension Connector {
     /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { lease, offset in
     ///     try ask(lease.connection.descriptor, from: offset)
     ///     lease.connection.watch.dataWasSent()
-    ///     lease.connection.watch.awaitsBytes = true
+    ///     lease.connection.watch.expectsData = true
     ///     while let bytes = try await receive(lease.connection.descriptor) {
     ///         offset += bytes.count
     ///         lease.madeProgress()

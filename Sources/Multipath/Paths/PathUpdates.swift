@@ -59,7 +59,7 @@ final class PathChannel: Sendable {
 
     func publish(_ snapshot: PathSnapshot) {
         // First: what changes is told to them as well.
-        Newcomers.shared.hurry()
+        DeferredStarts.shared.hurry()
         resume(state.withLock { $0.publish(snapshot) })
         for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
     }

@@ -10,22 +10,22 @@ public protocol ConnectionObserver: Sendable {
     /// - Returns: who hears of the rest; nil for nobody.
     func connecting(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
-    ) -> (any ConnectionFollower)?
+    ) -> (any ConnectionObservation)?
 }
 
 /// Hears what becomes of one connection: `connected` and later `closed`, or `failed`, each once.
-public protocol ConnectionFollower: Sendable {
+public protocol ConnectionObservation: Sendable {
     /// It came about, `duration` after it was asked for.
     func connected(_ report: EstablishmentReport)
     /// It did not. A cancelled one is among those, with the code `.cancelled`.
     func failed(_ error: ConnectionError)
-    /// It has ended, with all it carried. Told where its `ConnectionMeter` finishes: for SwiftNIO's channels on
+    /// It has ended, with all it carried. Told where its `TransferMeter` finishes: for SwiftNIO's channels on
     /// the event loop, as they close; for a descriptor of one's own when its owner says so, or lets go of the
     /// meter.
     func closed(_ report: TransferReport)
 }
 
-extension ConnectionFollower {
+extension ConnectionObservation {
     public func connected(_ report: EstablishmentReport) {}
     public func failed(_ error: ConnectionError) {}
     public func closed(_ report: TransferReport) {}

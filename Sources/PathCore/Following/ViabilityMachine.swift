@@ -12,7 +12,7 @@
 //     again is told at once.
 //  5. Samples are asked for only while bytes are outstanding or awaited. An idle connection costs nothing.
 //
-// Call order: `snapshot` as snapshots come; `dataWasSent` and `awaitBytes` as the user does; `probeAnswered`
+// Call order: `snapshot` as snapshots come; `dataWasSent` and `expectData` as the user does; `probeAnswered`
 // after `.probe`; at `nextDeadline` a `sample` where `needsSample` says so, then `timeReached`.
 
 /// Decides what a connection's user is told of its path.
@@ -94,7 +94,7 @@ public struct ViabilityMachine: Sendable {
     }
 
     /// The connection's user waits for bytes now, or does no more.
-    public mutating func awaitBytes(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
+    public mutating func expectData(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
         silence.await(awaits, at: now)
         return judge(at: now)
     }

@@ -300,7 +300,7 @@ struct ViabilityMachineTests {
     @Test("asks a peer that falls silent in a stream, and calls the path dead when nothing answers")
     func silence() {
         var machine = machine()
-        _ = machine.awaitBytes(true, at: .zero)
+        _ = machine.expectData(true, at: .zero)
         let said = run(&machine, to: 2000) { millisecond in
             var sample = Path().sample
             sample.unacknowledged = 0
@@ -317,7 +317,7 @@ struct ViabilityMachineTests {
     @Test("asks ever less often while the peer answers, and not at all once nothing is awaited")
     func patience() {
         var machine = machine()
-        _ = machine.awaitBytes(true, at: .zero)
+        _ = machine.expectData(true, at: .zero)
         var probes: [Int] = []
         for millisecond in 0...20_000 {
             let now = Self.time(millisecond)
@@ -334,7 +334,7 @@ struct ViabilityMachineTests {
         #expect((5...8).contains(probes.count), "\(probes)")
         let pauses = zip(probes.dropFirst(), probes).map { $0 - $1 }
         #expect(pauses == pauses.sorted())
-        _ = machine.awaitBytes(false, at: Self.time(20_001))
+        _ = machine.expectData(false, at: Self.time(20_001))
         #expect(machine.nextDeadline == nil)
     }
 
@@ -342,7 +342,7 @@ struct ViabilityMachineTests {
     func lateAnswers() {
         for isByte in [true, false] {
             var machine = machine()
-            _ = machine.awaitBytes(true, at: .zero)
+            _ = machine.expectData(true, at: .zero)
             var sample = Path().sample
             sample.unacknowledged = 0
             #expect(run(&machine, to: 900) { _ in sample }.contains { $0.1 == .viability(false, .noAnswer) })

@@ -1,0 +1,62 @@
+import LinuxNet
+
+/// Handshakes of plain TCP that are made only to see whether a path answers, and closed when it does. They live on
+/// the event thread.
+final class TCPProbes {
+    private final class Probe {
+        let socket: StreamSocket
+        var token: EventThread.Token?
+
+        init(_ socket: consuming StreamSocket) { self.socket = socket }
+    }
+
+    private var running: [Int: Probe] = [:]
+    private var count = 0
+
+    /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
+    private static let most = 3
+
+    deinit { endAll() }
+
+    /// Starts a handshake. The closure is called on the event thread if anything comes back.
+    func start(
+        to remote: IPEndpoint, over interface: InterfaceIndex,
+        whenAnswered body: @escaping @Sendable () -> Void
+    ) {
+        if running.count >= Self.most, let oldest = running.keys.min() { end(oldest) }
+        let id = count
+        count += 1
+        do throws(SystemError) {
+            let socket = try StreamSocket(remote.address.family, .tcp)
+            try socket.bind(toInterface: interface)
+            let isConnected = try socket.connect(to: remote)
+            // Not from inside a machine's own list of actions.
+            guard !isConnected else { return EventThread.shared.submit(body) }
+            let number = socket.descriptor.number
+            let probe = Probe(socket)
+            running[id] = probe
+            probe.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
+                self?.answered(id, body)
+            }
+        } catch {
+            // It did not leave this machine; that is no answer.
+            end(id)
+        }
+    }
+
+    func endAll() { for id in Array(running.keys) { end(id) } }
+
+    private func answered(_ id: Int, _ body: () -> Void) {
+        guard let probe = running[id] else { return }
+        let error = probe.socket.takeError()
+        end(id)
+        // A refusal comes from the peer's host; anything else from nearer by, or from a timer.
+        guard error?.isRefusal ?? true else { return }
+        body()
+    }
+
+    private func end(_ id: Int) {
+        guard let probe = running.removeValue(forKey: id) else { return }
+        if let token = probe.token { EventThread.shared.remove(token) }
+    }
+}
