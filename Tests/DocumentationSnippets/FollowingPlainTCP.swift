@@ -7,8 +7,8 @@ func watchTrouble(_ connection: MultipathConnection) async {
     connection.expectsData = true  // silence is strange now: ask whether the path lives
     for await event in connection.events {
         switch event {
-        case .viability(let isViable, let reason): print(isViable, reason as Any)
-        case .betterPath(let path): print("better:", path as Any)
+        case .viabilityChanged(let isViable, let reason): print(isViable, reason?.words ?? "")
+        case .betterPathAvailable(let path?): print("better:", path)
         default: break
         }
     }
