@@ -36,10 +36,12 @@ extension MultipathBootstrap {
     ///     host: "media.example", port: 80, progress: 0, channelInitializer: addHTTPHandlers
     /// ) { session, offset in
     ///     session.connection.expectsData = true
+    ///     var position = offset
+    ///     defer { offset = position }
     ///     return try await session.output.executeThenClose { inbound, outbound in
-    ///         try await outbound.write(request(from: offset))
+    ///         try await outbound.write(request(from: position))
     ///         for try await bytes in inbound {
-    ///             offset += bytes.readableBytes
+    ///             position += bytes.readableBytes
     ///             session.madeProgress()
     ///             if session.shouldMigrate { return .reconnect }
     ///         }
