@@ -58,7 +58,7 @@ package final class NetlinkConnection {
         _ fill: (borrowing NetlinkRequest) -> Void, answer: (NetlinkMessage) -> Void = { _ in }
     ) throws(SystemError) {
         let request = makeRequest(type, flags | MessageFlags.acknowledge, fill)
-        try send(request.bytes)
+        try send(request)
         _ = try readAnswer(operation, tap: nil) { message in
             answer(message)
             return .goOn
@@ -83,7 +83,7 @@ package final class NetlinkConnection {
             restart()
             tap?(.dump(isRepeated: attempt > 0))
             let request = makeRequest(type, MessageFlags.dump, fill)
-            try send(request.bytes)
+            try send(request)
             if try readAnswer(operation, tap: tap, body) { return }
             interruptedDumps += 1
         }
@@ -97,7 +97,7 @@ package final class NetlinkConnection {
         body: (NetlinkAnswer) -> Answer
     ) throws(SystemError) -> Answer {
         let request = makeRequest(type, 0, fill)
-        try send(request.bytes)
+        try send(request)
         var answer: Answer?
         while true {
             try readDatagram(operation, tap: nil) { message in
@@ -122,7 +122,7 @@ package final class NetlinkConnection {
             var bytes: [UInt8] = []
             for subject in batch {
                 // Every request is a multiple of four bytes, as the next one's place must be.
-                bytes += makeRequest(type, 0) { fill(subject, $0) }.bytes
+                makeRequest(type, 0) { fill(subject, $0) }.withBytes { bytes += $0 }
             }
             try bytes.withUnsafeBufferPointer { bytes throws(SystemError) in
                 try send(UnsafeRawBufferPointer(bytes))
@@ -191,6 +191,10 @@ package final class NetlinkConnection {
         let request = NetlinkRequest(type: type, flags: flags, sequence: sequence)
         fill(request)
         return request
+    }
+
+    private func send(_ request: borrowing NetlinkRequest) throws(SystemError) {
+        try request.withBytes { bytes throws(SystemError) in try send(bytes) }
     }
 
     private func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {

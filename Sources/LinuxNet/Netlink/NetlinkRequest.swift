@@ -17,8 +17,11 @@ package struct NetlinkRequest: ~Copyable {
 
     deinit { buffer.deallocate() }
 
-    var bytes: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: buffer[..<Int(header.pointee.nlmsg_len)])
+    /// Calls `body` with the request's bytes, which end with the request.
+    func withBytes<Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        try body(UnsafeRawBufferPointer(rebasing: buffer[..<Int(header.pointee.nlmsg_len)]))
     }
 
     /// The fixed part, all zero but for what `fill` sets.
