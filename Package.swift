@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 
 import PackageDescription
 
@@ -166,6 +166,14 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        // The code in the documentation's pages, which scripts/snippets.py compares with it.
+        .testTarget(
+            name: "DocumentationSnippets",
+            dependencies: [
+                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting", "NetworkLab",
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(
