@@ -1,5 +1,4 @@
 public import Multipath
-import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
 
@@ -13,14 +12,15 @@ import NIOPosix
 /// ```
 public final class MultipathConnection: Sendable {
     public let channel: any Channel
-    /// What happens to the connection, in order, to its end. For one consumer.
-    public var events: AsyncStream<ConnectionEvent> { log.events }
+    /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
+    /// tasks may iterate.
+    public var events: ConnectionEvents { log.events }
 
     private let meter: TransferMeter
     /// Nil for a connection that a listener accepted: it has no choice of paths.
     let watch: ConnectionWatch?
     let supervision: Supervision?
-    private let log: EventLog
+    let log: ConnectionEventChannel
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
     init(
@@ -33,7 +33,7 @@ public final class MultipathConnection: Sendable {
         self.channel = channel
         self.meter = meter
         self.watch = watch
-        let log = EventLog(meter)
+        let log = ConnectionEventChannel(meter)
         self.log = log
         channel.closeFuture.whenComplete { _ in
             // Their own descriptors keep the socket open until here: the peer sees the end only now.
@@ -52,12 +52,13 @@ public final class MultipathConnection: Sendable {
         log.begin(establishment)
         watch?.observe { [log] event in
             switch event {
-            case .viability(let isViable, let trouble): log.add(.viability(isViable, trouble))
-            case .betterPath(let name): log.add(.betterPath(name))
+            case .viability(let isViable, let trouble):
+                log.add(.viabilityChanged(isViable: isViable, reason: trouble))
+            case .betterPath(let name): log.add(.betterPathAvailable(name))
             }
         }
         supervision?.observe { [log, channel] event in
-            log.add(.steering(event))
+            log.add(event)
             if case .gaveUp(let patience) = event {
                 channel.eventLoop.execute {
                     channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
@@ -68,7 +69,7 @@ public final class MultipathConnection: Sendable {
         supervision?.start()
     }
 
-    func agreed(on applicationProtocol: String?) { log.agreed(on: applicationProtocol) }
+    func agreed(on applicationProtocol: String?) { log.applicationProtocol = applicationProtocol }
 
     /// How the connection came about; nil for one that a listener accepted.
     public var establishment: EstablishmentReport? { log.establishment }
@@ -113,21 +114,6 @@ public final class MultipathConnection: Sendable {
 
     /// The bytes by path, so far; after the channel has closed, all of them.
     public func transferReport() -> TransferReport { meter.report() }
-}
-
-/// What happens to a connection.
-public enum ConnectionEvent: Sendable, Hashable {
-    case established(EstablishmentReport)
-    /// The connection is plain TCP, and why.
-    case fellBack(FallbackReason)
-    /// The connection's path does not carry it any more, and why, or does again. For MPTCP: no path is left.
-    case viability(Bool, PathTrouble?)
-    /// A plain TCP connection made now would take another path: its interface; nil when that is over.
-    case betterPath(String?)
-    /// What happens to the subflows of an MPTCP connection that is steered.
-    case steering(SteeringEvent)
-    /// The channel has closed. No event follows.
-    case closed(TransferReport)
 }
 
 /// An MPTCP connection was without any allowed path for longer than its `disconnectedTimeout`. Its channel gets

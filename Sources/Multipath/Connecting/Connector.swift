@@ -221,6 +221,9 @@ final class ConnectRequest: Sendable {
                 attempts: result.attempts, omissions: result.omissions)
         }
         switch result.failure ?? .cancelled {
+        // Where there is no path at all, no resolver could be asked either: the paths are the reason.
+        case .resolution where snapshot.status != .satisfied:
+            return make(.noRoute, noRouteReason(snapshot, result.addresses))
         case .resolution(let failure): return make(.resolution, failure.reason)
         case .cancelled: return make(.cancelled, "cancelled")
         case .timedOut

@@ -1,4 +1,4 @@
-"""Who is measured beside this library, how it is installed, and which version is here."""
+"""What this library is measured beside, how it is installed, and which version is here."""
 import dataclasses
 import importlib.util
 import os
@@ -8,7 +8,8 @@ import subprocess
 import sys
 import typing
 
-from lab import MPTCPD
+from .environment import BENCHMARKS
+from .lab import MPTCPD
 
 
 def first_line(*command):
@@ -30,9 +31,8 @@ def python_package(name):
 
 def swift_nio():
     """What the benchmarks were built with."""
-    path = os.path.join(os.path.dirname(__file__), "../Package.resolved")
     try:
-        text = open(path).read()
+        text = (BENCHMARKS / "Package.resolved").read_text()
     except OSError:
         return None
     found = re.search(r'"identity" : "swift-nio",.*?"version" : "([^"]+)"', text, re.DOTALL)

@@ -2,7 +2,7 @@
 import math
 import statistics
 
-from table import label, number
+from .table import label, number
 
 
 def rank_score(old, new):

@@ -2,13 +2,12 @@
 
 Each run of a contender is a program of its own in a lab of its own, that connects a few times."""
 import json
-import pathlib
 import sys
 
-from lab import COUNTER, HERE, call
-from row import Metric, Row
+from ..environment import PEERS
+from ..lab import COUNTER, call
+from ..row import Metric, Row
 
-PEERS = HERE.parent / "Peers"
 WIFI = "link wlan0 wifi "
 CELLULAR = "link wwan0 cellular,not-expensive "
 GOOD = CELLULAR + "rtt=40ms,rate=100mbit\n"
@@ -18,7 +17,7 @@ FEW = {"go": 3, "curl": 3, "python": 3}
 def command(lab, contender, runs, is_fresh):
     """Connects so many times and prints the milliseconds of each; `-` where there was none."""
     if contender in ("ours", "ours-tcp", "nio", "nio-mptcp"):
-        return [lab.sibling("mpbench-race"), contender, str(runs), "server", "80"] + (["fresh"] if is_fresh else [])
+        return [lab.command("mpbench-race"), contender, str(runs), "server", "80"] + (["fresh"] if is_fresh else [])
     if contender in ("go", "go-mptcp"):
         return [go(lab), str(runs), "server", "80"] + (["mptcp"] if contender == "go-mptcp" else [])
     if contender == "curl":
@@ -28,7 +27,7 @@ def command(lab, contender, runs, is_fresh):
 
 def go(lab):
     """The program in Go, built when it is first wanted."""
-    target = pathlib.Path(lab.folder) / "connect"
+    target = lab.folder / "connect"
     if not target.exists():
         call(["go", "build", "-o", str(target), str(PEERS / "connect.go")], 300, cwd=lab.folder)
     return str(target)
@@ -36,7 +35,7 @@ def go(lab):
 
 def connecting(name, title, links, metrics, contenders, connections=4, limit=10, is_fresh=False, learning=0,
                of_others=None, **more):
-    """Samples are milliseconds; a connection that there was none of counts as the limit, in seconds."""
+    """Samples are milliseconds; an attempt that made no connection counts as the limit, which is in seconds."""
     def run(lab, contender, _):
         count = connections if contender == "ours" else of_others or connections
         words = command(lab, contender, count + learning, is_fresh)
@@ -69,10 +68,10 @@ def instructions(name, title, who, host):
 
     def counted(lab, who, count):
         # Valgrind stumbles over the debug information of a newer compiler, and needs none.
-        stripped = pathlib.Path(lab.folder) / "mpbench-instructions"
+        stripped = lab.folder / "mpbench-instructions"
         if not stripped.exists():
-            call(["strip", "--strip-debug", "-o", str(stripped), lab.sibling("mpbench-instructions")], 60)
-        out = pathlib.Path(lab.folder) / "callgrind"
+            call(["strip", "--strip-debug", "-o", str(stripped), lab.command("mpbench-instructions")], 60)
+        out = lab.folder / "callgrind"
         lab.execute(WIFI + "rtt=1ms\n" + CELLULAR + "rtt=1ms\n", [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(stripped), who, str(count), host, "80"],
             300)
@@ -81,7 +80,9 @@ def instructions(name, title, who, host):
                 return int(line.split()[1])
         raise RuntimeError("valgrind counted nothing")
 
-    def run(lab, contender, _, known={}):
+    known = {}
+
+    def run(lab, contender, _):
         program = who.get(contender, contender)
         if (program, host) not in known:
             known[program, host] = (counted(lab, program, many) - counted(lab, program, few)) / (many - few)

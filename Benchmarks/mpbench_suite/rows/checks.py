@@ -7,10 +7,10 @@ import re
 import statistics
 import sys
 
-from lab import COUNTER
-from paths import world
-from race import CELLULAR, WIFI
-from row import Metric, Row
+from ..lab import COUNTER
+from ..row import Metric, Row
+from .paths import world
+from .race import CELLULAR, WIFI
 
 LINKS = WIFI + "rtt=20ms,rate=50mbit,queue=50ms\n" + CELLULAR + "rtt=40ms,rate=50mbit,queue=50ms\n"
 
@@ -18,7 +18,9 @@ LINKS = WIFI + "rtt=20ms,rate=50mbit,queue=50ms\n" + CELLULAR + "rtt=40ms,rate=5
 def iperf3():
     """The bytes of payload that arrive at the interface, behind all queues that drop some, and the rate iperf3
     prints."""
-    def run(lab, contender, number, known={}):
+    known = {}
+
+    def run(lab, contender, number):
         if number not in known:
             port = str(random.randint(5300, 9000))
             lines = lab.execute(LINKS, [
@@ -40,7 +42,9 @@ STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+)\]")
 
 def ip_monitor():
     """When its lines are read, as the path monitor's rows have it, and its own time stamps."""
-    def run(lab, contender, number, known={}):
+    known = {}
+
+    def run(lab, contender, number):
         if number not in known:
             result = json.loads(world(lab, "latency", 500, "ip", "-ts", "-4", "monitor", "route")[0])
             stamps = [datetime.datetime.fromisoformat(stamp).timestamp() for stamp in STAMP.findall(result["lines"])]
@@ -56,7 +60,9 @@ def ip_monitor():
 
 def curl():
     """From SYN to SYN-ACK on the interface, and curl's time_connect."""
-    def run(lab, contender, number, known={}):
+    known = {}
+
+    def run(lab, contender, number):
         if number not in known:
             lines = lab.execute(LINKS, [
                 sys.executable, COUNTER, "wlan0", "sh", "-c",

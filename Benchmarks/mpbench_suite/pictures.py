@@ -1,15 +1,16 @@
 """Draws the three pictures of the README from results.json.
 
 The same results give the same files: identifiers are salted with a constant, no date is written, and text is drawn as
-paths, so that no reader's fonts are needed either. The ground is white, for GitHub's dark theme too."""
+paths, so that a reader needs no fonts. The ground is white, in GitHub's dark theme too."""
 import fnmatch
 import math
 import pathlib
 import statistics
 
 import matplotlib
-matplotlib.use("agg")
-from matplotlib import pyplot, ticker  # noqa: E402
+from matplotlib import pyplot, ticker
+
+from .judging import flat
 
 STYLE = {
     "svg.fonttype": "path", "svg.hashsalt": "swift-multipath", "font.family": "DejaVu Sans", "font.size": 10,
@@ -18,7 +19,7 @@ STYLE = {
     "axes.spines.top": False, "axes.spines.right": False, "grid.color": "#eaeef2", "grid.linewidth": 0.8,
     "axes.axisbelow": True, "xtick.major.size": 3, "ytick.major.size": 3,
 }
-# Told apart by those who see few colours, too (Okabe and Ito).
+# Okabe and Ito's colours, which colour-blind readers can tell apart, too.
 CONTENDERS = {"ours": ("this library", "#0072b2"), "kernel": ("kernel's path manager", "#d55e00"),
               "mptcpd-addr_adv": ("mptcpd, addr_adv", "#009e73"), "mptcpd-sspi": ("mptcpd, sspi", "#b15a94")}
 FAINT = "#6e7781"
@@ -69,7 +70,7 @@ def label_ends(axes, labels, gap):
     places = []
     for value, _, _ in labels:
         places.append(max(value, places[-1] + gap) if places else value)
-    # What was pushed beyond the top comes back down together.
+    # Labels that this moved beyond the top come back down, with the distance between them kept.
     top = axes.get_ylim()[1]
     for index in reversed(range(len(places))):
         places[index] = min(places[index], top - gap * (len(places) - 1 - index))
@@ -86,7 +87,7 @@ def mark_fault(axes, words):
 
 def until_back(points, zero, enough=1.0):
     """Milliseconds from the fault until so many megabytes more have come; None for never. The longest pause would not
-    say it: a connection can come to itself by drops."""
+    say it: a connection can recover drop by drop."""
     return next((1e3 * time for time, value in points if time > 0 and value - zero >= enough), None)
 
 
@@ -101,7 +102,7 @@ def handover(results, folder):
     for name in reversed(lines):
         words, colour = look(name)
         points = [point for point in lines[name] if point[0] <= end]
-        # From the fault on they are comparable.
+        # The lines start at 0 at the fault, so that they can be compared.
         zero = max((value for time, value in points if time <= 0), default=0)
         shown = [(time, value - zero) for time, value in points if time >= first]
         axes.plot(*zip(*shown), color=colour, linewidth=2.4 if name == "ours" else 1.7, solid_joinstyle="round",
@@ -158,12 +159,6 @@ def bufferbloat(results, folder):
     titled(figure, "Latency under bufferbloat",
            "Requests of 200 bytes every 20 ms, and how long each answer took; one run of each, log scale")
     save(figure, folder, "bufferbloat.svg")
-
-
-def flat(entries):
-    """A run's sample is a number, or several, or none."""
-    return [value for entry in entries if entry is not None
-            for value in (entry if isinstance(entry, list) else [entry])]
 
 
 def stall_rows(results):
@@ -262,10 +257,12 @@ def legend(figure, names, inches, has_goals):
 
 
 def draw(results, folder):
-    """Writes handover.svg, bufferbloat.svg and stalls.svg into a folder; what there are no samples of is left out.
+    """Writes handover.svg, bufferbloat.svg and stalls.svg into a folder; a picture without samples is left out.
 
     - results: as results.json has them
     - folder: exists"""
+    # No window: the pictures are files.
+    matplotlib.use("agg")
     with pyplot.rc_context(STYLE):
         handover(results, folder)
         bufferbloat(results, folder)

@@ -7,9 +7,9 @@ network."""
 import dataclasses
 import random
 
-from figures import fault, goodput, latencies, on_wire, quantile, stall
-from lab import PATH_MANAGERS, Network
-from row import Metric, Row
+from ..figures import fault, goodput, latencies, on_wire, quantile, stall
+from ..lab import PATH_MANAGERS, Network
+from ..row import Metric, Row
 
 
 def phase(seconds):
@@ -200,7 +200,9 @@ def aggregate():
             ("aggregate-uneven", "100 Mbit/s at 20 ms with 30 at 120 ms", "rtt=120ms,rate=30mbit")):
         network = Network(cellular=cellular)
         for load in ("down", "up"):
-            def run(lab, contender, number, network=network, load=load, known={}):
+            known = {}
+
+            def run(lab, contender, number, network=network, load=load, known=known):
                 def rate(who, *extra):
                     result = lab.run(network, who, load, 3.5, extra=extra, backup=False)
                     return goodput(result, 1.5, 3.5), result
@@ -218,7 +220,9 @@ def aggregate():
                 fewer={"kernel": 2, **{name: 1 for name in MPTCPD}}, seconds=4.9))
     for load in ("down", "up"):
         for link in ("wlan0", "wwan0"):
-            def run(lab, contender, number, load=load, link=link, known={}):
+            known = {}
+
+            def run(lab, contender, number, load=load, link=link, known=known):
                 network = shallow(Network())
                 other = "wwan0" if link == "wlan0" else "wlan0"
 
@@ -271,7 +275,7 @@ def lossy():
 
 
 def steady():
-    """Nothing is wrong: a transfer fills the queues of 100 ms, and nobody may take that for a failure."""
+    """Nothing is wrong: a transfer fills the queues of 100 ms, which may not be taken for a failure."""
     rows = []
     for load in ("down", "up"):
         def run(lab, contender, _, load=load):

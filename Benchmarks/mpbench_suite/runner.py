@@ -3,8 +3,8 @@ import subprocess
 import sys
 import time
 
-import judging
-from contenders import CONTENDERS, missing
+from . import judging
+from .contenders import CONTENDERS, missing
 
 
 class Progress:
@@ -20,18 +20,18 @@ class Progress:
             return
         elapsed = time.monotonic() - self.begun
         whole = sum(self.expected.values())
-        # As fast as the estimates were so far, or as they are where nothing is known yet.
+        # The pace so far against the estimates; 1 where too little has run to tell.
         pace = elapsed / self.done if self.done > 30 else 1.0
         text = (f"row {self.count + 1} of {len(self.expected)}: {row.name}, run {number + 1} of {runs}, {contender}; "
                 f"{clock(elapsed)} gone, about {clock((whole - self.done) * pace)} left")
         sys.stderr.write(f"\r\x1b[K{text[:120]}")
         sys.stderr.flush()
 
-    def ran(self, row):
+    def add_run(self, row):
         self.done += row.seconds
 
     def finish(self, row):
-        """What was estimated and not run is not left."""
+        """Counts all of a row as done, also the runs that were estimated and not made."""
         self.count += 1
         self.done = sum(list(self.expected.values())[:self.count])
         self.clear()
@@ -52,7 +52,7 @@ def expected(row, runs):
 
 
 def measure(row, lab, runs, progress):
-    """Returns each contender's runs: (figures, the run's result), or None where a run failed; and why those did."""
+    """Returns each contender's runs, (figures, the run's result) or None where a run failed, and the failures' reasons."""
     absent = missing(row.contenders)
     present = [contender for contender in row.contenders if contender not in absent]
     taken = {contender: [] for contender in present}
@@ -70,7 +70,7 @@ def measure(row, lab, runs, progress):
                 failures.append(f"{row.name}, run {number + 1} of {contender}: {type(error).__name__}: {error}")
                 progress.clear()
                 print(failures[-1], file=sys.stderr, flush=True)
-            progress.ran(row)
+            progress.add_run(row)
     progress.finish(row)
     return taken, failures
 

@@ -5,14 +5,14 @@ import json
 import shlex
 import sys
 
-from lab import HERE
-from race import CELLULAR, WIFI
-from row import Metric, Row
+from ..environment import PROGRAMS
+from ..row import Metric, Row
+from .race import CELLULAR, WIFI
 
-GROWTH = str(HERE.parent / "Peers/growth.py")
+GROWTH = str(PROGRAMS / "growth.py")
 BYTES = 8_000_000
 URL = f"http://server/{BYTES}"
-# After so many seconds a contender is taken to be stuck for good.
+# Seconds; a contender that takes longer is stuck for good.
 PATIENCE = 12
 LINKS = WIFI + "rtt=20ms,rate=50mbit\n" + CELLULAR + "rtt=60ms,rate=20mbit\n"
 CURL = f"""
@@ -23,20 +23,22 @@ CURL = f"""
 
 def download(lab, contender, action):
     path = f"{lab.folder}/download"
-    words = ([lab.sibling("resume-download"), URL] if contender == "ours"
+    words = ([lab.command("resume-download"), URL] if contender == "ours"
              else ["sh", "-c", CURL, "sh", path])
-    change = f"sleep 0.7; {shlex.quote(lab.mplab)} set wlan0 {action}" if action else ":"
+    change = f"sleep 0.7; {shlex.quote(lab.command('mplab'))} set wlan0 {action}" if action else ":"
     script = f"""({change}) > /dev/null & {shlex.join([sys.executable, GROWTH, str(PATIENCE), str(BYTES), path, *words])}
         wait"""
     return json.loads(lab.execute(LINKS, ["sh", "-c", script], PATIENCE + 20, "--tcp-only-server").splitlines()[-1])
 
 
 def resuming(name, title, action):
-    def run(lab, contender, _, known={}):
+    known = {}
+
+    def run(lab, contender, _):
         if "digest" not in known:
             known["digest"] = download(lab, "curl", None)["digest"]
         result = download(lab, contender, action)
-        # Who is stuck has not all of it; what is there at the end is checked to the byte.
+        # A contender that is stuck lacks some of it; a whole download is checked to the byte.
         if result["digest"] != known["digest"] and (contender == "ours" or result["bytes"] >= BYTES):
             raise RuntimeError(f"{result['bytes']} bytes, and not the right ones")
         return {"pause": result["pause"]}, result

@@ -3,18 +3,19 @@ import json
 import os
 import sys
 
-from figures import quantile
-from lab import HERE, call
-from row import Metric, Row
+from ..environment import PEERS, PROGRAMS
+from ..figures import quantile
+from ..lab import call
+from ..row import Metric, Row
 
-PYROUTE2 = (sys.executable, str(HERE.parent / "Peers/monitor.py"))
-PEERS = {"ip-monitor": ("ip", "-4", "monitor", "route"), "pyroute2": PYROUTE2}
+PYROUTE2 = (sys.executable, str(PEERS / "monitor.py"))
+MONITORS = {"ip-monitor": ("ip", "-4", "monitor", "route"), "pyroute2": PYROUTE2}
 
 
 def world(lab, *words, limit=300, **environment):
     """The lines that a function of world.sh prints."""
-    return call([str(HERE / "world.sh"), *map(str, words)], limit,
-                env={**os.environ, "bench": lab.sibling("mpbench-paths"), **environment}).splitlines()
+    return call([str(PROGRAMS / "world.sh"), *map(str, words)], limit,
+                env={**os.environ, "bench": lab.command("mpbench-paths"), **environment}).splitlines()
 
 
 def latencies_in_ms(times):
@@ -22,12 +23,14 @@ def latencies_in_ms(times):
 
 
 def latency():
-    def run(lab, contender, number, known={}):
-        # Both hear of the same changes.
+    known = {}
+
+    def run(lab, contender, number):
+        # One run gives both contenders' samples, of the same changes.
         if contender == "pyroute2":
             return latencies_in_ms(json.loads(world(lab, "latency", 1000, *PYROUTE2)[0])["peer"]), {}
         if number not in known:
-            known[number] = json.loads(world(lab, "latency", 1000, *PEERS["ip-monitor"])[0])
+            known[number] = json.loads(world(lab, "latency", 1000, *MONITORS["ip-monitor"])[0])
         return latencies_in_ms(known[number]["ours" if contender == "ours" else "peer"]), {}
     return Row("change", "the default route goes and comes: from the change to the consumer", [
         Metric("p50", "p50 of 1,000 changes"), Metric("p99", "p99 of 1,000 changes", median=1)], run,
@@ -72,11 +75,13 @@ def many_interfaces():
 
 
 def beside(name, title, function, arguments, metrics, contenders, **more):
-    """What changes cost that are not of interest."""
-    def run(lab, contender, _, known={}):
+    """What changes cost that no consumer is told of: this library and a peer see the same ones."""
+    known = {}
+
+    def run(lab, contender, _):
         peer = "ip-monitor" if contender == "ours" else contender
         if peer not in known:
-            ours, seconds = world(lab, function, *arguments, *PEERS[peer], limit=600)
+            ours, seconds = world(lab, function, *arguments, *MONITORS[peer], limit=600)
             known[peer] = json.loads(ours), float(seconds)
         ours, seconds = known[peer]
         if contender != "ours":
@@ -90,7 +95,7 @@ def watching():
         if contender == "networkmanager":
             lines = world(lab, "network_manager")
         else:
-            words = (lab.sibling("mppaths"), "watch") if contender == "ours" else PYROUTE2
+            words = (lab.command("mppaths"), "watch") if contender == "ours" else PYROUTE2
             lines = world(lab, "first_line", *words)
         pairs = [[int(word) for word in line.split()] for line in lines]
         return {"time": [time / 1e3 for time, _ in pairs], "memory": [size / 1024 for _, size in pairs]}, {}

@@ -7,23 +7,24 @@ import math
 import os
 import resource
 
-from lab import HERE, call
-from row import Metric, Row
+from ..environment import PROGRAMS
+from ..lab import call
+from ..row import Metric, Row
 
-HOSTS = str(HERE / "two_hosts.sh")
+HOSTS = str(PROGRAMS / "two_hosts.sh")
 PEER = "198.51.100.2"
 BYTES = 4_000_000_000
 # Through pipes a byte takes longer.
 PIPED = 1_000_000_000
 CONNECTIONS = 3_000
 CROWD = 10_000
-# Of this library's connections: the channel's, and those by which it is counted, watched and steered.
+# Of each of this library's connections, at most.
 DESCRIPTORS = 4
 
 
 def between_hosts(lab, words, limit=60, prefix=()):
     """What a command prints that runs in one of the hosts."""
-    return call([*prefix, HOSTS, lab.sibling("mpbench-plain"), *words], limit)
+    return call([*prefix, HOSTS, lab.command("mpbench-plain"), *words], limit)
 
 
 def shell(lab, script, limit=60):
@@ -35,10 +36,10 @@ def shell(lab, script, limit=60):
 def command(lab, contender, is_mptcp, load, number, *more):
     """The program of a contender that prints a line of JSON."""
     if contender == "c":
-        words = [lab.sibling("mpbench-plain"), "mptcp" if is_mptcp else "tcp"]
+        words = [lab.command("mpbench-plain"), "mptcp" if is_mptcp else "tcp"]
     else:
         name = {"ours": "ours" if is_mptcp else "ours-tcp"}.get(contender, contender)
-        words = [lab.sibling("mpbench-data"), name]
+        words = [lab.command("mpbench-data"), name]
     return words + [load, PEER, str(number), *map(str, more)]
 
 
@@ -80,13 +81,13 @@ def bulk(load, is_mptcp):
 # Pipes
 
 def piped(load):
-    """By TCP: where the reader is slower than the link, MPTCP's sender is left waiting for a window that has long
-    been opened, 200 ms at a time (Linux 6.18), whoever reads, so that nothing else would be measured."""
+    """By TCP: where any reader is slower than the link, MPTCP's sender waits 200 ms at a time for a window that has
+    long been opened (Linux 6.18), and a row would measure nothing else."""
     def run(lab, contender, _):
         # The whole process, from its start on. bash tells what it took.
         port = 9 if load == "up" else 19
-        program = (f"'{lab.sibling('mpconnect')}' --no-mptcp {PEER}:{port}" if contender == "ours"
-                   else f"'{lab.sibling('mpbench-plain')}' tcp pipe {PEER} {port}")
+        program = (f"'{lab.command('mpconnect')}' --no-mptcp {PEER}:{port}" if contender == "ours"
+                   else f"'{lab.command('mpbench-plain')}' tcp pipe {PEER} {port}")
         begin = f"head -c {PIPED} /dev/zero" if load == "up" else f"echo {PIPED}"
         end = "od -An -t u8" if load == "up" else "wc -c"
         arrived, times = shell(lab, f"""
@@ -112,7 +113,7 @@ def piped(load):
 def latency():
     def run(lab, contender, _):
         # On one CPU for both hosts: a wake-up of the other one takes three times as long as all else together, or
-        # doesn't happen, as the scheduler likes. So nothing that supervision does is hidden on another CPU.
+        # doesn't happen, as the scheduler likes. On one CPU steering's work can't hide on the other.
         pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
         result = json.loads(between_hosts(lab, command(lab, contender, True, "rr", 20_000), prefix=pinned))
         return {"p50": result["p50"], "p99": result["p99"], "cpu": 1e6 * result["cpu"] / result["requests"]}, result

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-COUNTER = str(HERE / "count.py")
+from .environment import PROGRAMS
+
+COUNTER = str(PROGRAMS / "count.py")
 MPTCPD = "/usr/libexec/mptcpd"
 SERVER = {"ipv4": "203.0.113.10", "ipv6": "2001:db8:3::10"}
 CELLULAR = {"ipv4": "192.0.2.18", "ipv6": "2001:db8:1:1::2"}
@@ -31,7 +32,8 @@ class Network:
 
 
 def call(command, limit, **more):
-    """What a command of its own process group prints; at the limit, or if we are interrupted, all of it ends."""
+    """What a command of its own process group prints. At the limit, or where this program is interrupted, the whole
+    group is ended."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, **more)
     try:
@@ -45,7 +47,7 @@ def call(command, limit, **more):
 
 
 def end(process):
-    """mplab ends its hosts when it is asked to."""
+    """Ends a process group: mplab ends its hosts when it is asked to, and is killed where it does not."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -56,28 +58,31 @@ def end(process):
 
 
 class Lab:
-    def __init__(self, mplab, bench, folder):
-        self.mplab, self.bench, self.folder = str(mplab), str(bench), str(folder)
+    """- commands, own_commands: the folders of the project's commands and of the benchmarks' own
+    - folder: for a run's files"""
 
-    def sibling(self, name):
-        """A command built beside mplab, or one of the benchmarks' own."""
-        own = pathlib.Path(self.bench).parent / name
-        return str(own if own.exists() else pathlib.Path(self.mplab).parent / name)
+    def __init__(self, commands, own_commands, folder):
+        self.commands, self.own_commands, self.folder = map(pathlib.Path, (commands, own_commands, folder))
+
+    def command(self, name):
+        """The path of one of the benchmarks' own commands, or of the project's."""
+        own = self.own_commands / name
+        return str(own if own.exists() else self.commands / name)
 
     def execute(self, scenario, words, limit, *options):
         """What a program in the client host prints."""
-        path = pathlib.Path(self.folder) / "scenario"
+        path = self.folder / "scenario"
         path.write_text(scenario)
-        # Another seed each time, or the same packets would be lost in each run.
-        return call([self.mplab, "run", "--quiet", "--scenario", str(path), "--seed",
+        # Another seed each time, or each run would lose the same packets.
+        return call([self.command("mplab"), "run", "--quiet", "--scenario", str(path), "--seed",
                      str(random.getrandbits(31)), *options, "--", *words], limit)
 
     def run(self, network, who, load, seconds, faults=(), extra=(), count=None, backup=True, limit=None,
             settle=None):
         """One run; faults are (seconds, link, action). Returns what mpbench-modes printed."""
-        # A path manager's connection is to begin on the path that fails: by IPv4.
+        # A path manager's connection begins on the path that fails, which here has IPv4 only.
         host = "server" if network.mixed and who not in PATH_MANAGERS else SERVER[network.family]
-        words = [self.bench, "kernel" if who in PATH_MANAGERS else who, load, "--host", host,
+        words = [self.command("mpbench-modes"), "kernel" if who in PATH_MANAGERS else who, load, "--host", host,
                  "--seconds", str(seconds)]
         if settle:
             words += ["--settle", str(settle)]
@@ -111,12 +116,12 @@ def path_manager(network, who, backup):
     elif who.startswith("mptcpd-"):
         plugin = who.removeprefix("mptcpd-")
         if plugin == "sspi":
-            # It decides itself; addr_adv gives its addresses to the kernel's path manager.
+            # sspi decides itself; addr_adv gives its addresses to the kernel's path manager.
             lines.append("sysctl -qw net.mptcp.path_manager=userspace")
         ready = ("grep -q 'path manager initialized' \"$log\"" if plugin == "sspi"
                  else "ip mptcp endpoint | grep -q wwan0")
-        # It has to hear of the addresses that were there before it. Without address flags, as Debian delivers it,
-        # its endpoints serve nobody.
+        # mptcpd has to be told of the addresses that were there before it. Without address flags, as Debian delivers it,
+        # its endpoints serve no connection.
         flags = "subflow,backup" if backup else "subflow"
         lines += ["log=$(mktemp)", "trap 'kill $daemon; rm -f \"$log\"' EXIT",
                   f"{MPTCPD} --log=stderr --path-manager={plugin} --load-plugins={plugin} --addr-flags={flags} "

@@ -1,6 +1,6 @@
-"""What happened in single runs of mpbench-modes, for whoever asks why a row misses."""
-from runner import worst_run
-from table import lines
+"""What happened in single runs of mpbench-modes: the answer to why a row misses its goal."""
+from .runner import worst_run
+from .table import lines
 
 
 def write(file, row, entries, taken):

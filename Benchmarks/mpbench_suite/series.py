@@ -1,7 +1,7 @@
 """What the pictures of single runs are drawn from."""
-from figures import fault
-from lab import Network
-from modes import named, shallow
+from .figures import fault
+from .lab import Network
+from .rows.modes import named, shallow
 
 
 def handover(lab, contender):
@@ -9,7 +9,7 @@ def handover(lab, contender):
     result = lab.run(shallow(Network()), named(contender), "down", 4.0, [(1.5, "wlan0", "blackhole")])
     moment, step = fault(result), result["bucket"]
     points, total = [], 0
-    # A stall is flat to its end, even where nothing came any more.
+    # A stall is drawn to the run's end, also where no byte came after it.
     for index in range(int(result["end"] / step)):
         total += result["buckets"][index] if index < len(result["buckets"]) else 0
         points.append([round((index + 1) * step - moment, 3), round(total / 1e6, 4)])

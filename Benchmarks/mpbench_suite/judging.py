@@ -3,7 +3,7 @@
 Samples are a list by contender with an entry a run: a number, a list of numbers, or None where a run has none."""
 import statistics
 
-from figures import quantile
+from .figures import quantile
 
 
 def flat(entries):
@@ -40,7 +40,7 @@ def pairs(metric, ours, theirs):
 
 
 def ratio(metric, ours, theirs):
-    """The median of the runs' ratios. A run has too few samples for a quantile far out: there, the ratio of both."""
+    """The median of the runs' ratios. For a quantile far out a run has too few samples: there it is the ratio of both contenders' figures."""
     if metric.at == 0.5:
         found = pairs(metric, ours, theirs)
         return statistics.median(found) if found else None
@@ -50,7 +50,7 @@ def ratio(metric, ours, theirs):
 
 
 def judge(metric, samples):
-    """Whether a metric meets its goals: True, False, or None where there is no goal or nobody to compare with."""
+    """Whether a metric meets its goals: True, False, or None where there is no goal or no contender to compare with."""
     verdicts = []
     values = flat(samples.get("ours", []))
     others = flat(samples.get(metric.against, []))
@@ -73,7 +73,7 @@ def judge(metric, samples):
         other = figure(others, metric.at)
         if metric.ratio is not None:
             times = ratio(metric, samples["ours"], samples[metric.against])
-            # Against nothing, only nothing is good enough.
+            # Where the contender's figure is 0, only 0 is good enough.
             verdicts.append(times >= metric.ratio if times is not None else own == other)
         if metric.more is not None:
             verdicts.append(own <= other + metric.more)
