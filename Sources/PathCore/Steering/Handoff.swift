@@ -61,7 +61,9 @@ struct Handoff: Sendable {
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
-    private static func isWorthAsking(_ left: Subflow, _ outstanding: UInt64, _ tuning: SteeringTuning) -> Bool {
+    private static func isWorthAsking(
+        _ left: Subflow, _ outstanding: UInt64, _ tuning: SteeringTuning
+    ) -> Bool {
         guard outstanding >= UInt64(tuning.firstWindows), let sample = left.progress.latest,
             let rtt = sample.minimumRTT
         else { return false }

@@ -7,7 +7,7 @@
 struct PathMachine: Sendable {
     private(set) var state = PathState.good(PathState.Good())
     /// When it may be tried next, where it has no subflow or has failed.
-    private(set) var retry = Retry()
+    var retry = Retry()
     /// How much it loses, how long its round trips take.
     private(set) var loss = LossEstimate()
     private(set) var latency: Duration?
@@ -18,13 +18,6 @@ struct PathMachine: Sendable {
     /// Suspicions that proved wrong lately, and when the latest did.
     private var falseAlarms = 0
     private var falseAlarmAt = MonotonicTime.zero
-
-    /// Attempts in a row that came to nothing.
-    struct Retry: Sendable, Hashable {
-        /// Until when the path is left alone.
-        var at = MonotonicTime.zero
-        var attempts = 0
-    }
 
     var hasFailed: Bool { state.hasFailed }
     /// Whether nothing is known against it, and it is not being probed.
@@ -218,9 +211,13 @@ struct PathMachine: Sendable {
         wandering.note(latency, at: now, tuning)
     }
 
-    func wanders(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool { wandering.wanders(at: now, tuning) }
+    func wanders(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
+        wandering.wanders(at: now, tuning)
+    }
 
-    mutating func noteDelivery(_ sample: SubflowSample, _ tuning: SteeringTuning) { loss.ingest(sample, tuning) }
+    mutating func noteDelivery(_ sample: SubflowSample, _ tuning: SteeringTuning) {
+        loss.ingest(sample, tuning)
+    }
 
     /// A new subflow counts from the beginning.
     mutating func forgetCounters() { loss.forgetCounters() }
@@ -262,27 +259,6 @@ struct PathMachine: Sendable {
         failed.slowJoins = 0
         state = .failed(failed)
     }
-
-    /// A failed path was tried.
-    ///
-    /// - Parameter isHurried: whether something waits for it.
-    mutating func noteAttempt(isHurried: Bool, at now: MonotonicTime, _ tuning: SteeringTuning) {
-        retry.attempts += 1
-        let doublings = min(retry.attempts, tuning.mostRetryDoublings)
-        let pause = min(tuning.retryPause * (1 << doublings), tuning.longestRetryPause)
-        retry.at = now.advanced(by: isHurried ? tuning.retryPause : pause)
-    }
-
-    /// The kernel did not make a subflow.
-    mutating func noteFailedOrder(isReady: Bool, at now: MonotonicTime, _ tuning: SteeringTuning) {
-        retry.attempts += 1
-        let pause = isReady ? tuning.failedJoinPause : tuning.notReadyPause
-        let doublings = min(retry.attempts, tuning.mostJoinDoublings)
-        retry.at = now.advanced(by: min(pause * (1 << doublings), tuning.longestJoinPause))
-    }
-
-    /// A place for its subflow becomes free.
-    mutating func waitForRoom(_ pause: Duration, at now: MonotonicTime) { retry.at = now.advanced(by: pause) }
 
     /// Something waits for it: it is not left alone for longer than a moment.
     ///

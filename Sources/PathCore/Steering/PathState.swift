@@ -147,5 +147,7 @@ extension PathState {
     }
 
     /// What made it fail, while it is validating.
-    var overcame: PathTrouble? { if case .validating(let validating) = self { validating.overcame } else { nil } }
+    var overcame: PathTrouble? {
+        if case .validating(let validating) = self { validating.overcame } else { nil }
+    }
 }

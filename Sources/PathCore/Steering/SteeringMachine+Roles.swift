@@ -111,7 +111,7 @@ extension SteeringMachine {
             if giveUpReserve(at: now) {
                 // The word of its end may take the slower path.
                 let pause = max((paths[other].latency ?? .zero) * 2, tuning.leastRoomPause)
-                paths[path.key].waitForRoom(min(pause, tuning.longestJoinPause), at: now)
+                paths[path.key].retry.at = now.advanced(by: min(pause, tuning.longestJoinPause))
                 return timers.set(.path(path.key, .retry), at: paths[path.key].retry.at)
             }
         }
@@ -180,7 +180,7 @@ extension SteeringMachine {
     private mutating func planRetry(_ path: PathKey, at now: MonotonicTime) {
         paths[path].useAnswer()
         let isHurried = isActive(at: now) || strandedSince != nil
-        paths[path].noteAttempt(isHurried: isHurried, at: now, tuning)
+        paths[path].retry.noteAttempt(isHurried: isHurried, at: now, tuning)
         timers.set(.path(path, .retry), at: paths[path].retry.at)
     }
 }

@@ -77,7 +77,8 @@ struct Subflow: Sendable {
     /// The round trip that an answer to the handshake shows. Where the kernel had repeated its SYN it is not known which one
     /// was answered (RFC 6298 section 3, Karn's algorithm): the likely one is that which comes nearest to what is known of
     /// the path, or else the latest.
-    func roundTrip(answered now: MonotonicTime, known: Duration? = nil, _ tuning: SteeringTuning) -> Duration {
+    func roundTrip(answered now: MonotonicTime, known: Duration? = nil, _ tuning: SteeringTuning) -> Duration
+    {
         let took = requested.duration(to: now)
         let known = known ?? .zero
         var best: (time: Duration, distance: Duration)?

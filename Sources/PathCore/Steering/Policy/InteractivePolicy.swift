@@ -74,7 +74,9 @@ struct InteractivePolicy: SteeringPolicy {
         return old > new * tuning.latencyMargin + tuning.leastLatencyGain
     }
 
-    private mutating func note(from old: PathKey, to new: PathKey, at now: MonotonicTime, _ tuning: SteeringTuning) {
+    private mutating func note(
+        from old: PathKey, to new: PathKey, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) {
         if let moved {
             let pause = moved.at.duration(to: now)
             if moved.from == new, pause < tuning.regret {
