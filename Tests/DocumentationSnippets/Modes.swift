@@ -1,0 +1,24 @@
+import Multipath
+import MultipathNIO
+import NIOCore
+
+func chooseMode() async throws {
+    // snippet
+    let connection = try await MultipathConnection.connect(host: "media.example", port: 443) {
+        $0.mode = .handover
+        $0.disconnectedTimeout = .seconds(60)
+    }
+    for await case .steering(let event) in connection.events { print(event) }
+    // end
+}
+
+func steerOwnDescriptor() async throws {
+    // snippet
+    let socket = try await Connector.shared.connect(to: "media.example", port: 443) { $0.mode = .interactive }
+    let supervision = try socket.supervise(hasHints: true)
+    let descriptor = socket.takeDescriptor()
+    // … write to it, then say so: it makes a dead path known tens of milliseconds later.
+    supervision?.dataWasSent()
+    // end
+    _ = descriptor
+}
