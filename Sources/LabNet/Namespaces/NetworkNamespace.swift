@@ -1,5 +1,6 @@
-import CLinux
+import CLab
 import Glibc
+import LinuxNet
 
 /// A network namespace, held open. It ends when nobody is in it and nobody holds it.
 package struct NetworkNamespace: ~Copyable, Sendable {

@@ -6,30 +6,20 @@ import PathCore
 ///
 /// Join first (by creating it), then read the tables, then take what queued up: nothing falls in between.
 package final class RouteNotifications {
-    private let socket: NetlinkSocket
-    private let buffer: UnsafeMutableRawBufferPointer
+    private let subscription: NetlinkSubscription
     private var decoder = RouteDecoder()
     private let devices: DeviceFiles
-    /// Something was lost, and the queue has not been empty since.
-    private var isLosing = false
     package var tap: NetlinkTap?
 
     /// How often the kernel dropped notifications because the queue was full.
-    package private(set) var overflows = 0
+    package var overflows: Int { subscription.losses }
 
     /// - Parameter receiveBuffer: room for so many bytes of notifications; the system's default where nil.
     package init(devices: DeviceFiles, receiveBuffer: Int? = nil) throws(SystemError) {
         self.devices = devices
-        let socket = try NetlinkSocket(nonBlocking: true)
-        if let receiveBuffer { try socket.setReceiveBuffer(bytes: receiveBuffer) }
-        // Before the first group is joined, so that nothing slips in.
-        try socket.attachFilter(Self.filter)
-        for group in MulticastGroup.paths { try socket.join(group) }
-        self.socket = socket
-        buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
+        subscription = try NetlinkSubscription(
+            .route, groups: MulticastGroup.paths, receiveBuffer: receiveBuffer, filter: Self.filter)
     }
-
-    deinit { buffer.deallocate() }
 
     /// Keeps routes that are not about the Internet from waking this process: a router changes hundreds of
     /// thousands of them. Passes all other messages, and routes whose destination has at most one bit.
@@ -53,37 +43,26 @@ package final class RouteNotifications {
     }()
 
     /// For waiting until it is readable.
-    package var descriptor: CInt { socket.descriptor }
+    package var descriptor: CInt { subscription.descriptor }
 
     /// Messages that could not be read.
     package var malformed: Int { decoder.malformed }
 
-    /// All that is waiting, in order; or, after a loss, `.lost` alone.
+    /// All that is waiting, in order; or, after a loss, `.lost` alone, once the queue is empty.
     ///
     /// ENOBUFS comes before the older notifications that are still queued. Applied after the tables were read
-    /// again, those would bring back what is gone; so they are thrown away, and the loss is told only once the
-    /// queue is empty.
+    /// again, those would bring back what is gone; so they are thrown away.
     package func drain() throws(SystemError) -> [KernelEvent] {
         var events: [KernelEvent] = []
-        // Bounded, so that a storm can't keep the thread: epoll is level-triggered and calls again.
-        for _ in 0..<256 {
-            do throws(SystemError) {
-                guard let datagram = try socket.receive(into: buffer) else {
-                    defer { isLosing = false }
-                    return isLosing ? [.lost] : events
-                }
-                if !isLosing {
-                    tap?(.datagram(datagram))
-                    events += decoder.events(in: datagram).map(completed)
-                }
-            } catch {
-                guard error.errno == ENOBUFS || error.errno == ENOSPC else { throw error }
-                overflows += 1
-                tap?(.lost)
-                isLosing = true
-            }
+        let hasLost = try subscription.drain { datagram in
+            guard !subscription.isLosing else { return }
+            tap?(.datagram(datagram))
+            events += decoder.events(in: datagram).map(completed)
+        } onLoss: {
+            tap?(.lost)
         }
-        return isLosing ? [] : events
+        if hasLost { return [.lost] }
+        return subscription.isLosing ? [] : events
     }
 
     private func completed(_ event: KernelEvent) -> KernelEvent {

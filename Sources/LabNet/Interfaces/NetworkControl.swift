@@ -1,22 +1,15 @@
+import CLab
 import CLinux
-import CMnl
 import Glibc
+import LinuxNet
 import PathCore
 
 /// Changes a network namespace's links, addresses and routes: the one this thread was in when it was made.
 /// Each call waits for the kernel's acknowledgement.
 package final class NetworkControl {
-    private let socket: NetlinkSocket
-    private let buffer: UnsafeMutableRawBufferPointer
-    private var sequence: UInt32 = 0
+    private let netlink: NetlinkConnection
 
-    package init() throws(SystemError) {
-        socket = try NetlinkSocket()
-        buffer = .allocate(byteCount: 16 * 1024, alignment: 16)
-        try? socket.set(CInt(MP_NETLINK_EXT_ACK), to: 1, "extended acknowledgements")
-    }
-
-    deinit { buffer.deallocate() }
+    package init() throws(SystemError) { netlink = try NetlinkConnection(.route) }
 
     /// One end of a virtual cable.
     package struct VethEnd {
@@ -35,16 +28,19 @@ package final class NetworkControl {
         _ here: VethEnd, to there: VethEnd, in namespace: borrowing NetworkNamespace
     ) throws(SystemError) {
         let number = namespace.number
-        try request("add link \(here.name)", RouteMessageType.newLink, NLM_F_CREATE | NLM_F_EXCL) { request in
+        try netlink.request(
+            "add link \(here.name)", RouteMessageType.newLink,
+            flags: MessageFlags.create | MessageFlags.exclusive
+        ) { request in
             request.putFixedPart(ifinfomsg.self) { _ in }
             Self.put(here, request)
             request.nest(LinkAttribute.info) {
                 request.put(LinkAttribute.infoKind, Array("veth".utf8))
-                request.nest(UInt16(IFLA_INFO_DATA)) {
-                    request.nest(UInt16(VETH_INFO_PEER)) {
+                request.nest(LinkAttribute.infoData) {
+                    request.nest(vethPeer) {
                         request.putFixedPart(ifinfomsg.self) { _ in }
                         Self.put(there, request)
-                        request.put(UInt16(IFLA_NET_NS_FD), UInt32(number))
+                        request.put(LinkAttribute.namespaceDescriptor, UInt32(number))
                     }
                 }
             }
@@ -53,18 +49,18 @@ package final class NetworkControl {
 
     private static func put(_ end: VethEnd, _ request: borrowing NetlinkRequest) {
         request.put(LinkAttribute.name, Array(end.name.utf8) + [0])
-        if let address = end.hardwareAddress { request.put(UInt16(IFLA_ADDRESS), address) }
+        if let address = end.hardwareAddress { request.put(LinkAttribute.hardwareAddress, address) }
     }
 
     package func removeLink(_ name: String) throws(SystemError) {
-        try request("remove link \(name)", RouteMessageType.deleteLink) { request in
+        try netlink.request("remove link \(name)", RouteMessageType.deleteLink) { request in
             request.putFixedPart(ifinfomsg.self) { _ in }
             request.put(LinkAttribute.name, Array(name.utf8) + [0])
         }
     }
 
     package func setLink(_ name: String, up: Bool) throws(SystemError) {
-        try request("set link \(name) \(up ? "up" : "down")", RouteMessageType.newLink) { request in
+        try netlink.request("set link \(name) \(up ? "up" : "down")", RouteMessageType.newLink) { request in
             request.putFixedPart(ifinfomsg.self) {
                 $0.ifi_flags = up ? UInt32(IFF_UP.rawValue) : 0
                 $0.ifi_change = UInt32(IFF_UP.rawValue)
@@ -74,10 +70,10 @@ package final class NetworkControl {
     }
 
     package func setHardwareAddress(_ name: String, _ address: [UInt8]) throws(SystemError) {
-        try request("set the Ethernet address of \(name)", RouteMessageType.newLink) { request in
+        try netlink.request("set the Ethernet address of \(name)", RouteMessageType.newLink) { request in
             request.putFixedPart(ifinfomsg.self) { _ in }
             request.put(LinkAttribute.name, Array(name.utf8) + [0])
-            request.put(UInt16(IFLA_ADDRESS), address)
+            request.put(LinkAttribute.hardwareAddress, address)
         }
     }
 
@@ -93,7 +89,8 @@ package final class NetworkControl {
         _ address: IPAddress, prefix: UInt8, to index: InterfaceIndex
     ) throws(SystemError) {
         try self.address(
-            "add address \(address)", RouteMessageType.newAddress, NLM_F_CREATE | NLM_F_REPLACE, address,
+            "add address \(address)", RouteMessageType.newAddress, MessageFlags.create | MessageFlags.replace,
+            address,
             prefix, index)
     }
 
@@ -105,10 +102,10 @@ package final class NetworkControl {
     }
 
     private func address(
-        _ operation: String, _ type: UInt16, _ flags: CInt, _ address: IPAddress, _ prefix: UInt8,
+        _ operation: String, _ type: UInt16, _ flags: UInt16, _ address: IPAddress, _ prefix: UInt8,
         _ index: InterfaceIndex
     ) throws(SystemError) {
-        try request(operation, type, flags) { request in
+        try netlink.request(operation, type, flags: flags) { request in
             request.putFixedPart(ifaddrmsg.self) {
                 $0.ifa_family = UInt8(address.kernelFamily)
                 $0.ifa_prefixlen = prefix
@@ -141,7 +138,8 @@ package final class NetworkControl {
 
     package func addRoute(_ route: Route) throws(SystemError) {
         try self.route(
-            "add the route via \(route.gateway)", RouteMessageType.newRoute, NLM_F_CREATE | NLM_F_REPLACE,
+            "add the route via \(route.gateway)", RouteMessageType.newRoute,
+            MessageFlags.create | MessageFlags.replace,
             route)
     }
 
@@ -150,9 +148,9 @@ package final class NetworkControl {
     }
 
     private func route(
-        _ operation: String, _ type: UInt16, _ flags: CInt, _ route: Route
+        _ operation: String, _ type: UInt16, _ flags: UInt16, _ route: Route
     ) throws(SystemError) {
-        try request(operation, type, flags) { request in
+        try netlink.request(operation, type, flags: flags) { request in
             request.putFixedPart(rtmsg.self) {
                 $0.rtm_family = UInt8(route.gateway.kernelFamily)
                 $0.rtm_dst_len = route.destination?.prefix ?? 0
@@ -171,32 +169,7 @@ package final class NetworkControl {
             if let metric = route.metric { request.put(RouteAttribute.priority, metric) }
         }
     }
-
-    /// Sends one request and waits for its acknowledgement.
-    private func request(
-        _ operation: String, _ type: UInt16, _ flags: CInt = 0, _ fill: (borrowing NetlinkRequest) -> Void
-    ) throws(SystemError) {
-        sequence += 1
-        let request = NetlinkRequest(type: type, flags: UInt16(flags | NLM_F_ACK), sequence: sequence)
-        fill(request)
-        try socket.send(request)
-        while true {
-            guard let datagram = try socket.receive(into: buffer) else { continue }
-            var isAcknowledged = false
-            _ = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
-                guard message.type == RouteMessageType.error, message.sequence == sequence,
-                    let answer = NetlinkAnswer.error(in: message)
-                else { return }
-                guard answer.errno == 0 else {
-                    throw SystemError(operation, errno: answer.errno, detail: answer.detail)
-                }
-                isAcknowledged = true
-            }
-            if isAcknowledged { return }
-        }
-    }
 }
 
-extension IPAddress {
-    var kernelFamily: CInt { family == .ipv4 ? AF_INET : AF_INET6 }
-}
+/// VETH_INFO_PEER, of linux/veth.h.
+private let vethPeer = UInt16(VETH_INFO_PEER)

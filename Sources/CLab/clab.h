@@ -12,7 +12,6 @@
 #include <linux/veth.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -20,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,9 +29,6 @@ static const unsigned long mp_tun_set_carrier = _IOW('T', 226, int);
 static inline int mp_unshare(int flags) { return (int)syscall(SYS_unshare, flags); }
 static inline int mp_setns(int descriptor, int kind) { return (int)syscall(SYS_setns, descriptor, kind); }
 static inline int mp_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
-static inline int mp_accept(int socket) {
-    return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
-}
 struct mp_mmsghdr {
     struct msghdr header;
     unsigned int length;
@@ -133,19 +128,8 @@ static inline void mp_ring_give_back(void *frame) {
     __atomic_store_n(&((struct tpacket2_hdr *)frame)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 }
 
-// An abstract Unix address: it has no file, belongs to a network namespace and ends with its socket.
-static inline socklen_t mp_abstract_address(struct sockaddr_un *address, const char *name) {
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    size_t length = strlen(name);
-    if (length > sizeof address->sun_path - 1) length = sizeof address->sun_path - 1;
-    memcpy(address->sun_path + 1, name, length);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-}
-
 static inline int mp_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0); }
 
-static inline int mp_exited(int status) { return WIFEXITED(status); }
 static inline int mp_exit_status(int status) { return WEXITSTATUS(status); }
 static inline int mp_was_signalled(int status) { return WIFSIGNALED(status); }
 static inline int mp_end_signal(int status) { return WTERMSIG(status); }

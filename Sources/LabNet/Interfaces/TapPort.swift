@@ -1,5 +1,6 @@
-import CLinux
+import CLab
 import Glibc
+import LinuxNet
 import PathCore
 
 /// A tap: an interface whose wire is this process, so that its carrier can go as a radio's does.

@@ -1,5 +1,6 @@
-import CLinux
+import CLab
 import Glibc
+import LinuxNet
 import PathCore
 
 /// Frames of an interface, whole, in and out: a packet socket with a receive ring.
@@ -84,41 +85,6 @@ package final class PacketSocket: FramePort, @unchecked Sendable {
                     // A frame that can't go (the link is down) is lost, as on any wire; the rest may go.
                     done += max(1, Int(sent))
                 }
-            }
-        }
-    }
-}
-
-/// Where an emulated link's frames come from and go to.
-///
-/// One thread uses it at a time; whoever makes it may be another.
-package protocol FramePort: AnyObject, Sendable {
-    /// For an event loop; readable when frames wait.
-    var descriptor: CInt { get }
-
-    /// Takes frames that wait, up to a limit, each with the time of its arrival. Bytes are valid in `body`.
-    func receive(limit: Int, _ body: (UnsafeRawBufferPointer, MonotonicTime) -> Void)
-
-    /// Sends frames, in order. One that can't be sent is lost.
-    func send(_ frames: [UnsafeRawBufferPointer])
-}
-
-/// What a network card would do for the kernel. Virtual links only pretend to: they pass packets of 64 KiB
-/// with no checksum, and nobody who looks at them would see what a wire carries.
-package enum Offloads {
-    /// Switches them off for a link of the network namespace this thread is in.
-    package static func switchOff(_ name: String) throws(SystemError) {
-        let socket = Descriptor(
-            owning: try systemCall("make a socket") {
-                Glibc.socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-            })
-        for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM] {
-            do throws(SystemError) {
-                try systemCall("switch off an offload of \(name)") {
-                    mp_ethtool_set(socket.number, name, UInt32(command), 0)
-                }
-            } catch  where error.errno == EOPNOTSUPP {
-                // It has none to switch off.
             }
         }
     }

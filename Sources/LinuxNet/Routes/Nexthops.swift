@@ -22,11 +22,11 @@ extension RouteTables {
         ofNexthop identifier: UInt32, _ nexthops: inout Nexthops
     ) throws(SystemError) -> [RouteWay] {
         if let ways = nexthops.known[identifier] { return ways }
-        let object = try ask("a nexthop", RouteMessageType.getNexthop) { request in
+        let object = try netlink.ask("read a nexthop", RouteMessageType.getNexthop) { request in
             request.putFixedPart(NexthopMessage.self) { _ in }
             request.put(NexthopAttribute.identifier, identifier)
-        } body: {
-            NexthopObject($0)
+        } body: { answer in
+            if case .data(let message) = answer { NexthopObject(message) } else { nil as NexthopObject? }
         }
         // A group's members are no groups.
         nexthops.known[identifier] = object?.way.map { [$0] } ?? []

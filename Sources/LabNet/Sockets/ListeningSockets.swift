@@ -1,4 +1,5 @@
 import Glibc
+import LinuxNet
 import PathCore
 
 package enum ListeningSockets {

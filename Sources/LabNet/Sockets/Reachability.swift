@@ -1,5 +1,6 @@
-import CLinux
+import CLab
 import Glibc
+import LinuxNet
 import PathCore
 
 extension StreamSocket {

@@ -46,12 +46,3 @@ package final class OutputFile: Sendable {
         pending.removeAll(keepingCapacity: true)
     }
 }
-
-extension StandardStream {
-    /// A terminal's size in characters; nil where the stream is none.
-    package var terminalSize: (rows: Int, columns: Int)? {
-        var size = winsize()
-        guard isTerminal, ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }
-        return (Int(size.ws_row), Int(size.ws_col))
-    }
-}

@@ -1,8 +1,10 @@
 import Glibc
 
-/// The time of day where the user is.
-package enum WallTime {
-    /// `14:03:22`
+/// The time of day, for what is written down elsewhere by it: certificates' dates.
+package enum WallClock {
+    package static var secondsSince1970: Int64 { Int64(time(nil)) }
+
+    /// The time of day where the user is: `14:03:22`.
     package static var text: String {
         var seconds = time(nil)
         var parts = tm()

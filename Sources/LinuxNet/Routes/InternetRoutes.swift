@@ -57,7 +57,7 @@ extension RouteTables {
         to address: IPAddress, through interface: InterfaceIndex?
     ) throws(SystemError) -> RouteAnswer {
         var nexthops = Nexthops()
-        let answer = try ask("a route", RouteMessageType.getRoute) {
+        let answer = try netlink.ask("read a route", RouteMessageType.getRoute) {
             Self.fill($0, address, interface)
         } body: {
             fields(in: $0)
@@ -94,10 +94,10 @@ extension RouteTables {
     ) throws(SystemError) -> [Entry] {
         var answers: [(route: RouteFields?, failure: CInt)] = []
         answers.reserveCapacity(interfaces.count)
-        try ask("a route", RouteMessageType.getRoute, about: interfaces) { interface, request in
+        try netlink.ask("read a route", RouteMessageType.getRoute, about: interfaces) { interface, request in
             Self.fill(request, address, interface)
-        } body: { _, message in
-            answers.append(fields(in: message))
+        } body: { _, answer in
+            answers.append(fields(in: answer))
         }
         var entries: [Entry] = []
         entries.reserveCapacity(answers.count)
@@ -122,9 +122,12 @@ extension RouteTables {
     }
 
     /// What an answer says, or why there is no route.
-    private func fields(in message: NetlinkMessage) -> (route: RouteFields?, failure: CInt) {
-        message.type == RouteMessageType.error
-            ? (nil, NetlinkAnswer.error(in: message)?.errno ?? EPROTO) : (decoder.route(in: message), EPROTO)
+    private func fields(in answer: NetlinkAnswer) -> (route: RouteFields?, failure: CInt) {
+        switch answer {
+        case .data(let message): (decoder.route(in: message), EPROTO)
+        case .refusal(let refusal): (nil, refusal.errno)
+        case .end: (nil, EPROTO)
+        }
     }
 
     private func entry(
@@ -155,7 +158,7 @@ extension RouteTables {
         var routes: [RouteFields] = []
         var isWhole = true
         var count = 0
-        try dump("the routes", RouteMessageType.getRoute) { request in
+        try dump("read the routes", RouteMessageType.getRoute) { request in
             request.putFixedPart(rtmsg.self) {
                 $0.rtm_family = family == .ipv4 ? AddressFamily.ipv4 : AddressFamily.ipv6
             }

@@ -2,8 +2,9 @@
 // child is the first of its process namespace, so everything that starts there ends when it does; and it
 // ends when its parent does, whatever ended that.
 
-import CLinux
+import CLab
 import Glibc
+import LinuxNet
 
 package enum Isolation {
     /// Why a process may not have namespaces of its own, and what forbids it.
@@ -87,56 +88,5 @@ package enum Isolation {
         return errno == ENOSPC
             ? "there are too many namespaces (the sysctls user.max_*_namespaces)"
             : "a container's seccomp or LSM policy forbids user namespaces here"
-    }
-}
-
-/// Small files that are switches: sysctls, maps.
-package enum ControlFile {
-    package static func write(_ text: String, to path: String) throws(SystemError) {
-        let file = Descriptor(
-            owning: try systemCall("open \(path)") { open(path, O_WRONLY | O_CLOEXEC) })
-        let bytes = Array(text.utf8)
-        try systemCall("write '\(text)' to \(path)") { Glibc.write(file.number, bytes, bytes.count) }
-    }
-
-    /// Sets a sysctl of the network namespace this thread is in.
-    package static func sysctl(_ name: String, _ value: String) throws(SystemError) {
-        try write(value, to: "/proc/sys/" + name)
-    }
-}
-
-/// Files of /etc that a lab's programs see instead of the machine's.
-package enum FileOverlay {
-    /// Puts texts over existing files, in this mount namespace alone.
-    /// - Returns: the files that don't exist, and so could not be covered.
-    package static func cover(_ texts: [(path: String, text: String)]) throws(SystemError) -> [String] {
-        // A file system to hold the texts. Its place is seen by nobody: what is bound from it stays when the
-        // place is given back.
-        let place = "/tmp"
-        try systemCall("mount a tmpfs") {
-            mount("tmpfs", place, "tmpfs", UInt(MS_NOSUID | MS_NODEV), "mode=755")
-        }
-        defer { _ = umount2(place, CInt(MNT_DETACH)) }
-        var missing: [String] = []
-        for (number, entry) in texts.enumerated() {
-            guard access(entry.path, F_OK) == 0 else {
-                missing.append(entry.path)
-                continue
-            }
-            let source = "\(place)/\(number)"
-            let file = Descriptor(
-                owning: try systemCall("make \(source)") {
-                    open(source, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
-                })
-            let bytes = Array(entry.text.utf8)
-            try systemCall("write \(source)") { Glibc.write(file.number, bytes, bytes.count) }
-            try systemCall("cover \(entry.path)") { mount(source, entry.path, nil, UInt(MS_BIND), nil) }
-        }
-        return missing
-    }
-
-    /// Shows the devices of the network namespace this thread is in under /sys, if that is allowed here.
-    package static func showDevices() {
-        _ = mount("sysfs", "/sys", "sysfs", UInt(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY), nil)
     }
 }

@@ -53,7 +53,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
 ///
 /// - Returns: the call's result, never negative. EBADF and EFAULT are errors of ours, and trap.
 @discardableResult
-func systemCall<Result: FixedWidthInteger>(
+package func systemCall<Result: FixedWidthInteger>(
     _ operation: @autoclosure () -> String, _ body: () -> Result
 ) throws(SystemError) -> Result {
     while true {
