@@ -51,7 +51,7 @@ public struct Dialer: Sendable {
             let connection = try await MultipathBootstrap(group: group).configure {
                 configure(&$0)
                 if !isMPTCP { $0.usesMPTCP = false }
-            }.connect(host: host, port: port, initializer: initializer).connection
+            }.connect(host: host, port: port, channelInitializer: initializer).connection
             return Opened(
                 channel: connection.channel, connection: connection,
                 transport: connection.establishment?.transport)
