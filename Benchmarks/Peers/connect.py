@@ -1,4 +1,4 @@
-"""Connects RUNS times with aiohappyeyeballs; prints milliseconds, or - where there was none in LIMIT seconds (10).
+"""Connects RUNS times with aiohappyeyeballs; prints each one's milliseconds, or - where none came within LIMIT seconds (10).
 
 connect.py RUNS HOST PORT
 """
@@ -27,4 +27,5 @@ async def main(runs, host, port):
         await asyncio.sleep(0.03)
 
 
-asyncio.run(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -5,11 +5,17 @@ monitor.py
 from pyroute2 import IPRoute
 from pyroute2.netlink.rtnl import RTMGRP_IPV4_ROUTE
 
-with IPRoute() as route:
-    route.bind(groups=RTMGRP_IPV4_ROUTE)
-    known = route.get_default_routes()
-    print(len(route.get_links()), len(route.get_addr()), len(known), flush=True)
-    while True:
-        for message in route.get():
-            if message["event"] in ("RTM_NEWROUTE", "RTM_DELROUTE"):
-                print(message["event"], message.get_attr("RTA_OIF"), message.get_attr("RTA_GATEWAY"), flush=True)
+
+def main():
+    with IPRoute() as route:
+        route.bind(groups=RTMGRP_IPV4_ROUTE)
+        known = route.get_default_routes()
+        print(len(route.get_links()), len(route.get_addr()), len(known), flush=True)
+        while True:
+            for message in route.get():
+                if message["event"] in ("RTM_NEWROUTE", "RTM_DELROUTE"):
+                    print(message["event"], message.get_attr("RTA_OIF"), message.get_attr("RTA_GATEWAY"), flush=True)
+
+
+if __name__ == "__main__":
+    main()

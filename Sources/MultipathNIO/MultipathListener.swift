@@ -42,7 +42,7 @@ public struct MultipathListener<Output: Sendable>: Sendable {
                         return (
                             meter,
                             try Supervision.ofForeign(
-                                descriptor, ModeConfiguration(mode: mode, isAcceptor: true),
+                                descriptor, SteeringConfiguration(mode: mode, isAcceptor: true),
                                 maySteerAll: false, meter: meter)
                         )
                     }

@@ -31,7 +31,7 @@ public enum MultipathSupervisor {
                 return (
                     meter,
                     try Supervision.ofForeign(
-                        descriptor, ModeConfiguration(mode: mode, policy: policy),
+                        descriptor, SteeringConfiguration(mode: mode, policy: policy),
                         maySteerAll: steersAllConnections, meter: meter)
                 )
             }

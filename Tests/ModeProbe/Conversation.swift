@@ -97,7 +97,7 @@ final class Conversation: Sendable {
         }
         let meter = try TransferMeter(ofForeign: number, in: snapshot, monitor: monitor)
         let supervision = try Supervision.ofForeign(
-            number, ModeConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
+            number, SteeringConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
         supervision?.start()
         return (socket.release(), meter, supervision)
     }

@@ -2,7 +2,7 @@ import Foundation
 import NIOPosix
 
 // One run of one contender against mpbench-plain in another network namespace; its figures are printed as one line
-// of JSON. Benchmarks/Suite/data.py makes the runs.
+// of JSON. mpbench_suite/rows/data.py makes the runs.
 
 @main
 struct DataPath {

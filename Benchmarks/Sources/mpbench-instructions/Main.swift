@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 
 // Connects and closes so many times, and nothing else, so that somebody can count the instructions
-// (Benchmarks/Suite/race.py).
+// (mpbench_suite/rows/race.py).
 //
 //   mpbench-instructions WHO COUNT HOST PORT
 //

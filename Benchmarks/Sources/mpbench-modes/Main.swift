@@ -3,7 +3,7 @@ import MultipathNIO
 import NIOPosix
 
 // One run of one contender in the client host of a lab; what it saw is printed as one line of JSON, times in
-// seconds since the load began. Benchmarks/Suite/modes.py makes the runs, and figures of the lines.
+// seconds since the load began. mpbench_suite/rows/modes.py makes the runs, and figures of the lines.
 
 @main
 struct Modes {

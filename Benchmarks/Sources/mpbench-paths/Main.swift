@@ -2,8 +2,8 @@ import CChanges
 import Foundation
 import Multipath
 
-/// Measures the path monitor in the network namespace it is started in. `Suite/world.sh` makes that, and says what
-/// is changed there.
+/// Measures the path monitor in the network namespace it is started in, which `mpbench_suite/programs/world.sh` makes
+/// and changes.
 @main
 enum Main {
     static func main() async throws {

@@ -13,7 +13,7 @@ struct Steering: Sendable {
         _ descriptor: CInt, _ transport: Transport, _ meter: TransferMeter, hasHints: Bool
     ) throws -> Supervision? {
         guard transport.isMPTCP else { return nil }
-        var mode = ModeConfiguration(
+        var mode = SteeringConfiguration(
             mode: configuration.mode, policy: configuration.policy, hasHints: hasHints)
         mode.disconnectedTimeout = configuration.disconnectedTimeout
         let supervision = Supervision(
@@ -62,7 +62,7 @@ extension Supervision {
     /// - Parameter descriptor: the connection's, which stays its owner's.
     /// - Returns: nil for plain TCP.
     package static func ofForeign(
-        _ descriptor: CInt, _ configuration: ModeConfiguration, maySteerAll: Bool, meter: TransferMeter
+        _ descriptor: CInt, _ configuration: SteeringConfiguration, maySteerAll: Bool, meter: TransferMeter
     ) throws -> Supervision? {
         guard TransportSample.isMPTCP(descriptor) else { return nil }
         return Supervision(

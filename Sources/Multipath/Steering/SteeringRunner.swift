@@ -1,7 +1,7 @@
 import LinuxNet
 import Synchronization
 
-/// Runs one connection's `ModeMachine` on the event thread: events, samples, timers, orders.
+/// Runs one connection's `SteeringMachine` on the event thread: events, samples, timers, orders.
 ///
 /// What is not said to be for any thread is for the event thread alone.
 final class SteeringRunner: DeferredStart, @unchecked Sendable {
@@ -30,7 +30,7 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     /// Nil after its end.
     private let observers = Locked<[@Sendable (SteeringEvent) -> Void]?>([])
 
-    private let configuration: ModeConfiguration
+    private let configuration: SteeringConfiguration
     private let interface: InterfaceIndex
     private let local: IPEndpoint?
     private let remote: IPEndpoint?
@@ -40,8 +40,8 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     /// An object of its own, because a machine that is asked through an optional is copied whole, and that counts
     /// references by the dozen.
     private final class Steered {
-        var machine: ModeMachine
-        init(_ machine: ModeMachine) { self.machine = machine }
+        var machine: SteeringMachine
+        init(_ machine: SteeringMachine) { self.machine = machine }
     }
 
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
@@ -51,7 +51,8 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     private var isActive = false
 
     init(
-        _ descriptor: CInt, _ configuration: ModeConfiguration, isForeign: Bool, maySteerAll: Bool = false,
+        _ descriptor: CInt, _ configuration: SteeringConfiguration, isForeign: Bool,
+        maySteerAll: Bool = false,
         interface: InterfaceIndex, otherRemotes: [IPEndpoint], meter: TransferMeter
     ) throws(SystemError) {
         self.descriptor = Locked(try Descriptor(duplicating: descriptor))
@@ -152,7 +153,7 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
                 interface != 0 ? interface : snapshot.interface(with: local.address)?.index ?? 0
             var configuration = configuration
             configuration.isAlone = isAlone
-            var machine = ModeMachine(
+            var machine = SteeringMachine(
                 configuration,
                 SteeredConnection(
                     token: token, local: local, remote: remote, interface: first,
@@ -168,7 +169,7 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     }
 
     func take(_ verdict: PathVerdict) {
-        steered?.machine.rumour(verdict, at: .now)
+        steered?.machine.sharedVerdict(verdict, at: .now)
         settle()
     }
 
@@ -219,7 +220,7 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     }
 
     /// What the machine wants because an order failed comes after what it had wanted already.
-    private func perform(_ actions: [ModeAction]?) {
+    private func perform(_ actions: [SteeringAction]?) {
         var pending = actions ?? []
         var next = 0
         while next < pending.count {
@@ -233,9 +234,9 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
                     SteeringRegistry.shared.assumeIsolated { $0.share(verdict, of: self) }
                 }
             case .probeIdle: probeIdle()
-            case .knock(let path, let interface, let remote):
+            case .startProbe(let path, let interface, let remote):
                 probes.start(to: remote, over: interface) { [weak self] in
-                    self?.perform(self?.steered?.machine.knockAnswered(path, at: .now))
+                    self?.perform(self?.steered?.machine.probeAnswered(path, at: .now))
                     self?.settle()
                 }
             }
@@ -243,7 +244,7 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
     }
 
     /// - Returns: what is to be done because it failed.
-    private func order(_ action: SubflowAction) -> [ModeAction] {
+    private func order(_ action: SubflowAction) -> [SteeringAction] {
         guard let control, let token else { return [] }
         // The kernel forgets a subflow's counters with it.
         if case .destroy = action { meter.sample() }

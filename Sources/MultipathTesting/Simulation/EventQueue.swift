@@ -59,8 +59,8 @@ enum SimulatedEvent {
     case handshake(subflow: Int, attempt: Int)
     case notice(SimulatedEnd, SimulatedNotice)
     /// A plain handshake over a path gets there, or its answer gets back.
-    case knock(path: Int, arrives: Bool)
-    case knockAgain(path: Int, attempt: Int)
+    case probe(path: Int, arrives: Bool)
+    case probeAgain(path: Int, attempt: Int)
     case change(Int)
     case snapshot
     case phase(Int)

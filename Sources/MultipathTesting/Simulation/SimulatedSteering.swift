@@ -1,22 +1,22 @@
 import PathCore
 
-/// Runs a `ModeMachine` at one end of a simulation, as the library's `SteeringRunner` does at a real one:
+/// Runs a `SteeringMachine` at one end of a simulation, as the library's `SteeringRunner` does at a real one:
 /// the same calls in the same order.
 final class SimulatedSteering {
     let end: SimulatedEnd
-    private(set) var machine: ModeMachine
+    private(set) var machine: SteeringMachine
     private var written: Int64?
     private var isAsleep = false
     private var timer: Int64?
-    private let configuration: ModeConfiguration
+    private let configuration: SteeringConfiguration
 
     init(
-        _ end: SimulatedEnd, _ configuration: ModeConfiguration, _ connection: SteeredConnection,
+        _ end: SimulatedEnd, _ configuration: SteeringConfiguration, _ connection: SteeredConnection,
         at now: Int64
     ) {
         self.end = end
         self.configuration = configuration
-        machine = ModeMachine(configuration, connection, at: MonotonicTime(nanoseconds: now))
+        machine = SteeringMachine(configuration, connection, at: MonotonicTime(nanoseconds: now))
     }
 
     func begin(_ world: Simulation) {
@@ -52,8 +52,8 @@ final class SimulatedSteering {
         settle(world)
     }
 
-    func knockAnswered(_ path: String, _ world: Simulation) {
-        perform(machine.knockAnswered(path, at: time(world)), world)
+    func probeAnswered(_ path: String, _ world: Simulation) {
+        perform(machine.probeAnswered(path, at: time(world)), world)
         settle(world)
     }
 
@@ -79,7 +79,7 @@ final class SimulatedSteering {
             world)
     }
 
-    private func perform(_ actions: [ModeAction], _ world: Simulation) {
+    private func perform(_ actions: [SteeringAction], _ world: Simulation) {
         var pending = actions
         var next = 0
         while next < pending.count {
@@ -87,7 +87,7 @@ final class SimulatedSteering {
             next += 1
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
-            if case .knock(_, let interface, _) = action { world.startKnock(at: interface) }
+            if case .startProbe(_, let interface, _) = action { world.startProbe(at: interface) }
             if case .probeIdle = action { world.probeIdle(end) }
             guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
                 continue

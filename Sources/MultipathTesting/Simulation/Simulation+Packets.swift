@@ -54,33 +54,33 @@ extension Simulation {
         }
     }
 
-    // MARK: Knocks
+    // MARK: Probes by plain TCP
 
-    func startKnock(at interface: InterfaceIndex) {
+    func startProbe(at interface: InterfaceIndex) {
         guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return }
-        sendKnock(path, attempt: 0)
+        sendProbe(path, attempt: 0)
     }
 
     /// The kernel repeats it after 1 and 3 s, until it is answered.
-    func sendKnock(_ path: Int, attempt: Int) {
-        guard attempt == 0 || knocking.contains(path) else { return }
-        knocking.insert(path)
+    func sendProbe(_ path: Int, attempt: Int) {
+        guard attempt == 0 || probing.contains(path) else { return }
+        probing.insert(path)
         if attempt < 2 {
-            after(1_000_000_000 << Int64(attempt), .knockAgain(path: path, attempt: attempt + 1))
+            after(1_000_000_000 << Int64(attempt), .probeAgain(path: path, attempt: attempt + 1))
         }
         guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss else {
             return
         }
-        after(paths[path].upwards, .knock(path: path, arrives: true))
+        after(paths[path].upwards, .probe(path: path, arrives: true))
     }
 
     /// Whatever the server says to it, it says something.
-    func knock(_ path: Int, arrives: Bool) {
+    func probe(_ path: Int, arrives: Bool) {
         if arrives {
             guard paths[path].isOpenDownwards, random.share() >= paths[path].loss else { return }
-            after(paths[path].downwards, .knock(path: path, arrives: false))
-        } else if paths[path].isUsable, knocking.remove(path) != nil {
-            steering[SimulatedEnd.client.rawValue]?.knockAnswered(paths[path].name, self)
+            after(paths[path].downwards, .probe(path: path, arrives: false))
+        } else if paths[path].isUsable, probing.remove(path) != nil {
+            steering[SimulatedEnd.client.rawValue]?.probeAnswered(paths[path].name, self)
         }
     }
 

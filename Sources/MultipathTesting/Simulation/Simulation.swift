@@ -1,10 +1,10 @@
 // Two ends of an MPTCP connection in simulated time: their kernels, the networks between them, what their
-// users do, and a `ModeMachine` that steers at one end or at both. No clock is read and nobody waits: `step`
+// users do, and a `SteeringMachine` that steers at one end or at both. No clock is read and nobody waits: `step`
 // goes to the next thing that happens. The same seed gives the same run.
 //
 //   traffic ─► endpoint ─► subflow ─► path ─► subflow ─► endpoint ─► traffic
 //                 ▲           │ samples, events
-//                 └─ orders ◄─┴─ SimulatedSteering (a ModeMachine, run as the library runs it)
+//                 └─ orders ◄─┴─ SimulatedSteering (a SteeringMachine, run as the library runs it)
 //
 // Data are chunks of a thousand bytes. Of TCP there are handshakes, cumulative and selective acknowledgements,
 // fast retransmission, the retransmission timer, delayed acknowledgements; of MPTCP joins, data sequence
@@ -33,7 +33,7 @@ package final class Simulation {
     package struct Step: Sendable, Equatable {
         package var time: Int64
         package var end: SimulatedEnd
-        package var action: ModeAction
+        package var action: SteeringAction
         /// What the kernel said against an order.
         package var failure: ActionFailure?
     }
@@ -67,7 +67,7 @@ package final class Simulation {
     var resumes: UInt64 = 0
     var awaitsRequest = false
     /// Paths where a plain handshake is under way.
-    var knocking: Set<Int> = []
+    var probing: Set<Int> = []
 
     /// - Parameter first: the place of the path over which the connection came about.
     package init(
@@ -99,7 +99,7 @@ package final class Simulation {
     }
 
     /// Has one end steered from now on.
-    package func steer(_ end: SimulatedEnd, _ configuration: ModeConfiguration) {
+    package func steer(_ end: SimulatedEnd, _ configuration: SteeringConfiguration) {
         var configuration = configuration
         configuration.isAcceptor = end == .server
         let client = IPEndpoint(subflows[0].address, port: subflows[0].port)
@@ -120,7 +120,7 @@ package final class Simulation {
     package var isReady: Bool { endpoints[SimulatedEnd.client.rawValue].isReady }
 
     /// The machine that steers an end.
-    package func machine(_ end: SimulatedEnd) -> ModeMachine? { steering[end.rawValue]?.machine }
+    package func machine(_ end: SimulatedEnd) -> SteeringMachine? { steering[end.rawValue]?.machine }
 
     /// Goes to the next thing that happens.
     /// - Returns: false where nothing is left to happen up to the given time.
@@ -145,8 +145,8 @@ package final class Simulation {
         case .delayedAcknowledgement(let subflow, let end): payDebt(subflow, end)
         case .handshake(let subflow, let attempt): repeatHandshake(subflow, attempt: attempt)
         case .notice(let end, let notice): deliver(notice, to: end)
-        case .knock(let path, let arrives): knock(path, arrives: arrives)
-        case .knockAgain(let path, let attempt): sendKnock(path, attempt: attempt)
+        case .probe(let path, let arrives): probe(path, arrives: arrives)
+        case .probeAgain(let path, let attempt): sendProbe(path, attempt: attempt)
         case .change(let place): change(changes[place].change)
         case .snapshot:
             told = snapshot()

@@ -18,7 +18,7 @@ struct FoundInWorldsTests {
     func takesUp() throws {
         var story = Self.free(
             (.seconds(2), .carrier(0, false)), (.seconds(4), .carrier(0, true)),
-            // Just after a knock and a handshake.
+            // Just after a probe and a handshake.
             (.milliseconds(4045), Self.silence))
         story.paths = [.wifi()]
         // The buffer is full long before the path is back.
@@ -36,7 +36,7 @@ struct FoundInWorldsTests {
             (.seconds(2), .carrier(0, true)))
         story.paths = [.wifi()]
         let world = story.run(until: .seconds(20))
-        // A knock, a join that is given up after a second and one after two, each when a knock was answered, and the last.
+        // A probe, a join that is given up after a second and one after two, each when a probe was answered, and the last.
         #expect(try #require(world.time(of: .joined("wlan0"))) < 11_000)
         #expect(world.chunksRead(by: .client) > 0)
     }
@@ -71,8 +71,8 @@ struct FoundInWorldsTests {
         let stuck = try #require(world.time(of: .left("wlan0", because: .stuck)))
         #expect(stuck < 2700)
         // After 1, 2, 4 … answer times of 25 ms, and in the end the one that decides.
-        let questions = world.lines(from: .seconds(2)).count { $0 == "create wlan0 as backup" }
-        #expect(questions <= 7)
+        let probes = world.lines(from: .seconds(2)).count { $0 == "create wlan0 as backup" }
+        #expect(probes <= 7)
     }
 
     @Test("has a second path as soon as the first words were acknowledged, however seldom somebody speaks")
@@ -99,7 +99,7 @@ struct FoundInWorldsTests {
         #expect(failed < 3400)
     }
 
-    @Test("does not go on replacing a subflow because small messages took the way that a question had shown")
+    @Test("does not go on replacing a subflow because small messages took the way that a probe had shown")
     func smallMessages() {
         var story = Self.free()
         story.paths = [.wifi(.milliseconds(5))]
@@ -127,7 +127,7 @@ struct FoundInWorldsTests {
             (.milliseconds(4100), .carrier(0, true)),
         ]
         let world = story.run(until: .seconds(7))
-        // A second for the handshake that nobody answers, a knock and a handshake over the other path.
+        // A second for the handshake that nobody answers, a probe and a handshake over the other path.
         #expect(try #require(world.time(of: .joined("wlan0"))) < 5300)
     }
 }

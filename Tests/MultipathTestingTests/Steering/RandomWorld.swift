@@ -8,7 +8,7 @@ struct RandomWorld: CustomStringConvertible {
     static let activeTime = Duration.seconds(12)
 
     let seed: UInt64
-    var configuration: ModeConfiguration
+    var configuration: SteeringConfiguration
     var steersServer = false
     var paths: [SimulatedPath] = []
     var first = 0
@@ -21,7 +21,7 @@ struct RandomWorld: CustomStringConvertible {
     init(seed: UInt64) {
         self.seed = seed
         random = SimulatedRandom(seed: seed)
-        configuration = ModeConfiguration(mode: .handover)
+        configuration = SteeringConfiguration(mode: .handover)
         configuration.mode = pick([.handover, .interactive, .aggregate])
         configuration.hasHints = !oneIn(5)
         configuration.disconnectedTimeout = oneIn(6) ? .seconds(Int(draw(4)) + 1) : .seconds(60)
@@ -48,7 +48,7 @@ struct RandomWorld: CustomStringConvertible {
     func begin() -> Simulation {
         let simulation = Simulation(
             paths: paths, first: first, traffic: traffic, changes: changes, options: options)
-        if steersServer { simulation.steer(.server, ModeConfiguration(mode: configuration.mode)) }
+        if steersServer { simulation.steer(.server, SteeringConfiguration(mode: configuration.mode)) }
         simulation.steer(.client, configuration)
         return simulation
     }

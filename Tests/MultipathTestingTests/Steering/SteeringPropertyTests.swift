@@ -55,7 +55,7 @@ struct SteeringPropertyTests {
     }
 
     @Test(
-        "an hour of idleness costs four questions a path at most and no move, and the machine comes to rest",
+        "an hour of idleness costs four probes a path at most and no move, and the machine comes to rest",
         arguments: modes, [0, 1, 2, 3])
     func rest(mode: MultipathMode, kind: Int) {
         var story = Story()

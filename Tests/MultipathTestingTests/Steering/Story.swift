@@ -19,7 +19,7 @@ struct Story {
         options.delaysAcknowledgements = delaysAcknowledgements
         options.chunkSize = chunkSize
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
-        world.steer(.client, ModeConfiguration(mode: mode, policy: policy, disconnectedTimeout: patience))
+        world.steer(.client, SteeringConfiguration(mode: mode, policy: policy, disconnectedTimeout: patience))
         return world
     }
 
@@ -71,7 +71,7 @@ extension Simulation.Step: CustomStringConvertible {
         let text =
             switch action {
             case .tell(let event): "\(event)"
-            case .knock(let path, _, _): "knock \(path)"
+            case .startProbe(let path, _, _): "probe \(path)"
             case .probeIdle: "probe what is idle"
             case .share(let verdict): "share \(verdict.path)"
             case .perform(.create(let local, let isBackup, _)):

@@ -43,7 +43,7 @@ struct StoryTests {
                 "share wlan0", "wlan0 failed: no acknowledgement", "no path is left; waiting for one",
                 "wwan0 joined", "active wwan0 40003", "destroy wlan0 40001", "destroy wlan0 40002",
                 "wlan0 left: no acknowledgement", "moved from wlan0 to wwan0: no acknowledgement",
-                "knock wlan0", "withdraw wlan0",
+                "probe wlan0", "withdraw wlan0",
             ])
         let left = try #require(world.time(of: .left("wlan0", because: .trouble(.noAcknowledgement))))
         let withdrawn = try #require(world.steps.last { $0.words == "withdraw wlan0" })
@@ -57,7 +57,7 @@ struct StoryTests {
         let world = story.run(until: .seconds(12))
         #expect(
             world.lines(from: .milliseconds(4050)) == [
-                "knock wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
+                "probe wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
                 "active wlan0 40004", "backup wwan0 40003",
                 "moved from wwan0 to wlan0: the preferred path works",
                 "withdraw wwan0", "destroy wwan0 40003", "wwan0 left: not needed now",
@@ -77,7 +77,7 @@ struct StoryTests {
         #expect(zip(answers, returns).map { Int($1.time - $0) } == [200, 400, 800])
     }
 
-    @Test("takes a question's answer for what it is: the path lives, its data was slow")
+    @Test("takes a probe's answer for what it is: the path lives, its data was slow")
     func cleared() {
         var story = Self.free()
         // One packet is lost.
@@ -116,7 +116,7 @@ struct StoryTests {
             world.lines(from: .seconds(1)) == [
                 "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
                 "wlan0 left: no carrier", "active wwan0 40002", "moved from wlan0 to wwan0: no carrier",
-                "knock wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
+                "probe wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
                 "active wlan0 40003", "backup wwan0 40002",
                 "moved from wwan0 to wlan0: the preferred path works",
             ])
@@ -131,7 +131,7 @@ struct StoryTests {
         #expect(
             world.lines() == [
                 "wlan0 failed: address gone", "destroy wlan0 40001", "wlan0 left: address gone",
-                "knock wlan0", "no path is left; waiting for one",
+                "probe wlan0", "no path is left; waiting for one",
                 "create 198.51.100.3", "wlan0 joined", "wlan0 answers again", "withdraw wlan0",
             ])
     }
@@ -146,7 +146,7 @@ struct StoryTests {
         #expect(
             back.lines() == [
                 "wlan0 failed: no carrier", "destroy wlan0 40001", "wlan0 left: no carrier",
-                "no path is left; waiting for one", "knock wlan0", "create wlan0 as backup", "wlan0 joined",
+                "no path is left; waiting for one", "probe wlan0", "create wlan0 as backup", "wlan0 joined",
                 "wlan0 answers again", "active wlan0 40002",
             ])
         story.changes.removeLast()

@@ -4,14 +4,14 @@ import PathCore
 /// Watches a simulation step by step: what must hold in any world, and the figures of this one.
 struct WorldRules {
     /// How long data may wait, and how long a connection may be without a subflow, while an allowed path works: a pause
-    /// of a second between two knocks at a dead path, and half of one for which a path must answer before a
+    /// of a second between two probes of a dead path, and half of one for which a path must answer before a
     /// subflow that gets nothing through is replaced.
     static let stallLimit: Int64 = 1_500_000_000
     /// Each with round trips of the slowest path: an answer time until there is a suspicion (RFC 6298's `srtt + 4·rttvar`,
-    /// three round trips where there is but the handshake's to go by), a question that is given a quarter more,
+    /// three round trips where there is but the handshake's to go by), a probe that is given a quarter more,
     /// a join, and the data.
     static let roundTrips: Int64 = 9
-    /// Where packets get lost at all one of a knock, a join or the data may be, and is repeated after a second (RFC 6298).
+    /// Where packets get lost at all one of a probe, a join or the data may be, and is repeated after a second (RFC 6298).
     static let repetition: Int64 = 1_000_000_000
     /// Where nobody who steers can know of it, or it is the kernels' timers that count: where a path loses more than one
     /// packet in twenty, where a server has a subflow whose other end is gone (its kernel waits until the window is full
@@ -147,7 +147,7 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .knock, .share, .probeIdle: break
+        case .startProbe, .share, .probeIdle: break
         case .tell(let event):
             take(event, world)
             events.append(event)

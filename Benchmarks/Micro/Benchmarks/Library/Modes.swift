@@ -8,7 +8,7 @@ private func world(_ changes: [(time: Duration, change: SimulatedChange)] = []) 
         paths: [.wifi(), .cellular()],
         traffic: SimulatedTraffic([(.zero, .requests(answers: 1, pause: .milliseconds(20)))]),
         changes: changes)
-    simulation.steer(.client, ModeConfiguration(mode: .handover))
+    simulation.steer(.client, SteeringConfiguration(mode: .handover))
     return simulation
 }
 

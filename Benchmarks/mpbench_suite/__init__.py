@@ -1,0 +1,14 @@
+"""What the command `mpbench` is made of.
+
+command      the command line: choosing rows, measuring, printing
+endurance    `mpbench endurance`: one transfer through a hundred faults
+catalogue    all rows in the table's order
+rows/        the rows, a module for each group
+row          what a row and a metric are
+runner       makes the runs of a row; judging, figures: from samples to verdicts; compare: two results
+lab          runs programs in a lab; programs/: what runs there
+contenders   what the library is measured beside
+table, pictures, series, traces    what is shown
+
+Importing a module does nothing but define names; `environment.prepare()` makes what scripts/setup.sh installed usable.
+"""

@@ -1,0 +1,66 @@
+// Handover: the connection survives losing its path, and costs nothing on the others until then.
+//
+//  1. The most preferred path that works carries, alone.
+//  2. Others stand by at once where that costs nothing. One that is expensive or constrained is joined when
+//     the carrying path is suspect, and let go when that has been clear for a while.
+//  3. Suspicion warms, proof moves: data leaves a path only when it is dead, gone or refused.
+//  4. It goes back as soon as a more preferred path is good again. How long a path that failed has to prove
+//     itself is not decided here: until then it is validating.
+
+struct HandoverPolicy: SteeringPolicy {
+    /// How long an expensive path stays joined after the last suspicion, or after data went back.
+    static let coolDown = Duration.seconds(5)
+
+    /// Most suspicions are over sooner than this; a handshake over an expensive path costs money.
+    static let hesitation = Duration.milliseconds(15)
+
+    private var carrier: String?
+    private var suspectSince: MonotonicTime?
+    private var warmUntil: MonotonicTime?
+
+    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
+        let current = paths.first { $0.name == carrier }
+        var reason: MoveReason?
+        let best = paths.first { $0.canCarry && $0.standing == .good } ?? paths.first { $0.canCarry }
+        var next = current
+        if current == nil || current?.standing == .dead || current?.isJoined == false {
+            // Anything that may work is better than nothing.
+            next = best ?? paths.first { $0.standing != .dead } ?? current
+        } else if let best, let current, best.standing == .good,
+            let new = paths.firstIndex(of: best), let old = paths.firstIndex(of: current), new < old
+        {
+            (next, reason) = (best, .preferred)
+            warmUntil = now.advanced(by: Self.coolDown)
+        }
+        carrier = next?.name
+        var hesitatesUntil: MonotonicTime?
+        if let next, next.standing == .suspect, next.isJoined {
+            let due = (suspectSince ?? now).advanced(by: Self.hesitation)
+            suspectSince = suspectSince ?? now
+            if now >= due { warmUntil = now.advanced(by: Self.coolDown) } else { hesitatesUntil = due }
+        } else {
+            suspectSince = nil
+            if let next, next.standing != .good || !next.isJoined {
+                warmUntil = now.advanced(by: Self.coolDown)
+            }
+        }
+        let isWarm = warmUntil.map { now < $0 } ?? false
+        let position = paths.firstIndex { $0.name == carrier } ?? paths.endIndex
+        // One path warms at a time.
+        let helper =
+            isWarm ? paths.indices.first { $0 != position && paths[$0].standing != .dead } : nil
+        let isLost = paths.allSatisfy { $0.standing == .dead }
+        let roles = paths.indices.map { index -> PathRole in
+            if index == position { return .carry }
+            // Whichever is back first, whatever it costs.
+            if isLost { return .standby }
+            let path = paths[index]
+            // A more preferred one is wanted, whatever it costs: the data is to go there.
+            return path.isFree || index < position || index == helper || (isWarm && path.isJoined)
+                ? .standby : .none
+        }
+        let again = isWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
+        return SteeringDecision(
+            roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
+    }
+}

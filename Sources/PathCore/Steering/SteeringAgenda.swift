@@ -1,0 +1,43 @@
+/// When a `SteeringMachine` wants to be called again. Plain values: whoever has many machines asks each of them often,
+/// and is not to copy it for that.
+package struct SteeringAgenda: Sendable {
+    /// When the next sample is worth taking; nil while the connection is idle.
+    package internal(set) var nextSample: MonotonicTime?
+    /// Whether it is to ask about silence only, which may be long from now.
+    var awaitsSilence = false
+    var wakeUps = WakeUps()
+    /// Until when it is enough to know that nothing waits for an acknowledgement.
+    var glancesUntil = MonotonicTime.zero
+    /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
+    package internal(set) var isOver = false
+
+    /// Whether `dataMoves` is to be said when data moves.
+    package var awaitsData: Bool { nextSample == nil || awaitsSilence }
+
+    /// When to look again; nil for not before something happens.
+    package var nextDeadline: MonotonicTime? {
+        guard !isOver else { return nil }
+        guard let first = wakeUps.first else { return nextSample }
+        return nextSample.map { min($0, first) } ?? first
+    }
+
+    /// Whether a sample is due.
+    package func needsSample(at now: MonotonicTime) -> Bool {
+        guard !isOver, let nextSample else { return false }
+        return nextSample <= now
+    }
+
+    /// Whether instead of a sample that is due a `glance` is enough: if data was written since the sample before,
+    /// and all of it is acknowledged.
+    package func mayGlance(at now: MonotonicTime) -> Bool { now < glancesUntil }
+
+    /// Only the first counts: after it everything is looked at again.
+    struct WakeUps: Sendable {
+        private(set) var first: MonotonicTime?
+
+        mutating func append(_ time: MonotonicTime) {
+            if let first, first <= time { return }
+            first = time
+        }
+    }
+}

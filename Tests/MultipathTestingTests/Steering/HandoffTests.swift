@@ -1,0 +1,76 @@
+import MultipathTesting
+import PathCore
+import Testing
+
+/// How a path is left whose link, address or route is gone. Wi-Fi takes 20 ms and comes first; cellular takes 40 and
+/// stands by.
+@Suite("Before it leaves a lost path, a steered connection")
+struct HandoffTests {
+    private static let loss = Duration.seconds(3)
+
+    private static func story(
+        _ pattern: SimulatedTraffic.Pattern, chunkSize: UInt64 = 10_000, _ change: SimulatedChange
+    ) -> Story {
+        var story = Story()
+        story.paths[1].isExpensive = false
+        story.traffic = SimulatedTraffic([(.zero, pattern)])
+        story.chunkSize = chunkSize
+        story.changes = [(loss, change)]
+        return story
+    }
+
+    /// Milliseconds from the loss until Wi-Fi was left.
+    private static func delay(_ world: Simulation, _ trouble: PathTrouble) throws -> Double {
+        try #require(world.time(of: .left("wlan0", because: .trouble(trouble)))) - Double(
+            loss.wholeNanoseconds) / 1e6
+    }
+
+    @Test("asks the peer, in an upload, what it has, and leaves when it knows: a round trip later")
+    func upload() throws {
+        let world = Self.story(.upload(every: .milliseconds(1)), .carrier(0, false)).run(
+            until: .milliseconds(3500))
+        #expect(
+            world.lines(from: Self.loss) == [
+                "probe what is idle", "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
+                "wlan0 left: no carrier", "active wwan0 40002", "moved from wlan0 to wwan0: no carrier",
+            ])
+        #expect(41...45 ~= (try Self.delay(world, .noCarrier)))
+    }
+
+    @Test("waits no longer than a round trip takes where no answer comes")
+    func unanswered() throws {
+        var story = Self.story(.upload(every: .milliseconds(1)), .carrier(0, false))
+        story.changes.insert((.milliseconds(2995), .open(1, upwards: false, downwards: false)), at: 0)
+        let world = story.run(until: .milliseconds(3200))
+        #expect(world.lines(from: Self.loss).first == "probe what is idle")
+        #expect(55...75 ~= (try Self.delay(world, .noCarrier)))
+    }
+
+    @Test("asks nothing for the sake of a few bytes: they go again at once")
+    func few() throws {
+        let world = Self.story(.requests(answers: 1, pause: .milliseconds(20)), .carrier(0, false))
+            .run(until: .milliseconds(3500))
+        #expect(try Self.delay(world, .noCarrier) < 3)
+        #expect(!world.lines().contains("probe what is idle"))
+    }
+
+    @Test("takes what a path still brings that has lost its route")
+    func download() throws {
+        let world = Self.story(.download(every: .milliseconds(1)), .route(0, false)).run(
+            until: .milliseconds(3500))
+        #expect(
+            world.lines(from: Self.loss).prefix(6) == [
+                "wlan0 failed: route gone", "withdraw wlan0", "destroy wlan0 40001", "wlan0 left: route gone",
+                "active wwan0 40002", "moved from wlan0 to wwan0: route gone",
+            ])
+        // The last is on its way for 10 ms, and after 8 more it was the last.
+        #expect(10...40 ~= (try Self.delay(world, .routeGone)))
+    }
+
+    @Test("expects nothing over a link that is down")
+    func downloadWithoutLink() throws {
+        let world = Self.story(.download(every: .milliseconds(1)), .carrier(0, false)).run(
+            until: .milliseconds(3500))
+        #expect(try Self.delay(world, .noCarrier) < 3)
+    }
+}
