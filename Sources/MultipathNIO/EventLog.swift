@@ -14,11 +14,11 @@ final class EventLog: Sendable {
         var listener: (events: AsyncStream<ConnectionEvent>, ear: AsyncStream<ConnectionEvent>.Continuation)?
     }
 
-    private let meter: TransferMeter
+    private let follower: ConnectionFollower
     private let state = NIOLockedValueBox(State())
 
     /// - Parameter meter: tells the last event. It has finished when `close` is called.
-    init(_ meter: TransferMeter) { self.meter = meter }
+    init(_ follower: ConnectionFollower) { self.follower = follower }
 
     /// Whether the channel has closed.
     var isClosed: Bool { state.withLockedValue { $0.isClosed } }
@@ -78,7 +78,7 @@ final class EventLog: Sendable {
     }
 
     private func tellEnd(_ ear: AsyncStream<ConnectionEvent>.Continuation) {
-        ear.yield(.closed(meter.report()))
+        ear.yield(.closed(follower.transferReport()))
         ear.finish()
     }
 }

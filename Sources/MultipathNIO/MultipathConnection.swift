@@ -16,30 +16,19 @@ public final class MultipathConnection: Sendable {
     /// What happens to the connection, in order, to its end. For one consumer.
     public var events: AsyncStream<ConnectionEvent> { log.events }
 
-    private let meter: TransferMeter
-    /// Nil for a connection that a listener accepted: it has no choice of paths.
-    let watch: ConnectionWatch?
-    let supervision: Supervision?
+    let follower: ConnectionFollower
     private let log: EventLog
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
-    init(
-        channel: any Channel, meter: TransferMeter, watch: ConnectionWatch? = nil,
-        supervision: Supervision? = nil
-    ) throws {
-        try channel.pipeline.syncOperations.addHandler(
-            TransferCounter(meter, watch, supervision), position: .first)
-        self.supervision = supervision
+    init(channel: any Channel, follower: ConnectionFollower) throws {
+        try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
         self.channel = channel
-        self.meter = meter
-        self.watch = watch
-        let log = EventLog(meter)
+        self.follower = follower
+        let log = EventLog(follower)
         self.log = log
         channel.closeFuture.whenComplete { _ in
-            // Their own descriptors keep the socket open until here: the peer sees the end only now.
-            watch?.stop()
-            supervision?.stop()
-            meter.finish()
+            // The follower's own descriptor keeps the socket open until here: the peer sees the end only now.
+            follower.stop()
             log.close()
         }
     }
@@ -50,22 +39,20 @@ public final class MultipathConnection: Sendable {
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
         log.begin(establishment)
-        watch?.observe { [log] event in
+        follower.observe { [log, channel] event in
             switch event {
             case .viability(let isViable, let trouble): log.add(.viability(isViable, trouble))
             case .betterPath(let name): log.add(.betterPath(name))
-            }
-        }
-        supervision?.observe { [log, channel] event in
-            log.add(.steering(event))
-            if case .gaveUp(let patience) = event {
+            case .steering(let event):
+                log.add(.steering(event))
+                guard case .gaveUp(let patience) = event else { return }
                 channel.eventLoop.execute {
                     channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
                     channel.close(promise: nil)
                 }
             }
         }
-        supervision?.start()
+        follower.start()
     }
 
     func agreed(on applicationProtocol: String?) { log.agreed(on: applicationProtocol) }
@@ -101,18 +88,18 @@ public final class MultipathConnection: Sendable {
     /// after about 100 ms at first, then ever less often. Without it a path that is lost in silence is noticed
     /// only when something is sent.
     public var expectsData: Bool {
-        get { watch?.expectsData ?? false }
-        set { watch?.expectsData = newValue }
+        get { follower.expectsData }
+        set { follower.expectsData = newValue }
     }
 
     /// Who is at the other end.
-    public var remote: IPEndpoint? { establishment?.remote ?? meter.remote }
+    public var remote: IPEndpoint? { establishment?.remote ?? follower.remote }
 
     /// What carries the bytes now.
-    public var transport: Transport { meter.report().transport }
+    public var transport: Transport { follower.transport }
 
     /// The bytes by path, so far; after the channel has closed, all of them.
-    public func transferReport() -> TransferReport { meter.report() }
+    public func transferReport() -> TransferReport { follower.transferReport() }
 }
 
 /// What happens to a connection.

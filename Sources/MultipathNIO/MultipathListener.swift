@@ -30,27 +30,16 @@ public struct MultipathListener<Output: Sendable>: Sendable {
     ) async throws {
         let listening = try await ListeningSocket(on: endpoint, monitor: connector.monitor)
         self.endpoint = listening.endpoint
-        let meters = listening.meters
+        let accepted = listening.acceptedConnections
         channel = try await ServerBootstrap(group: group)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(listening.takeDescriptor()) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                    let follower = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                         of: NIOBSDSocket.Handle.self
-                    ) { descriptor in
-                        let meter = try meters.meter(forAccepted: descriptor)
-                        return (
-                            meter,
-                            try Supervision.ofForeign(
-                                descriptor, SteeringConfiguration(mode: mode, isAcceptor: true),
-                                maySteerAll: false, meter: meter)
-                        )
-                    }
-                    guard let (meter, supervision) = parts else {
-                        throw ChannelError.inappropriateOperationForState
-                    }
-                    let connection = try MultipathConnection(
-                        channel: channel, meter: meter, supervision: supervision)
+                    ) { try accepted.makeFollower($0, mode) }
+                    guard let follower else { throw ChannelError.inappropriateOperationForState }
+                    let connection = try MultipathConnection(channel: channel, follower: follower)
                     connection.begin(nil)
                     return connection
                 }.flatMap { connection in

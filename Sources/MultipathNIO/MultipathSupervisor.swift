@@ -21,25 +21,17 @@ public enum MultipathSupervisor {
         policy: PathPolicy = PathPolicy(), connector: Connector = .shared
     ) async throws -> MultipathConnection {
         // Paths must be known before the bytes of the first can be booked.
-        let snapshot = try await connector.monitor.currentPath()
+        _ = try await connector.monitor.currentPath()
         return try await channel.eventLoop.submit {
-            let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            let follower = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
-            ) { descriptor in
-                let meter = try TransferMeter(
-                    ofForeign: descriptor, in: snapshot, monitor: connector.monitor)
-                return (
-                    meter,
-                    try Supervision.ofForeign(
-                        descriptor, SteeringConfiguration(mode: mode, policy: policy),
-                        maySteerAll: steersAllConnections, meter: meter)
-                )
+            ) {
+                try ConnectionFollower(
+                    adopting: $0, SteeringConfiguration(mode: mode, policy: policy),
+                    maySteerAll: steersAllConnections, monitor: connector.monitor)
             }
-            guard let (meter, supervision) = parts else {
-                throw ChannelError.inappropriateOperationForState
-            }
-            let connection = try MultipathConnection(
-                channel: channel, meter: meter, supervision: supervision)
+            guard let follower else { throw ChannelError.inappropriateOperationForState }
+            let connection = try MultipathConnection(channel: channel, follower: follower)
             connection.begin(nil)
             return connection
         }.get()

@@ -15,7 +15,7 @@ struct ReconnectionTests {
         private struct State {
             var log: [String] = []
             var count = 0
-            var observers: [Int: @Sendable (ConnectionWatch.Event) -> Void] = [:]
+            var observers: [Int: @Sendable (ConnectionFollower.Event) -> Void] = [:]
             var answers: [Answer] = []
         }
 
@@ -36,7 +36,7 @@ struct ReconnectionTests {
 
         func note(_ line: String) { state.withLock { $0.log.append(line) } }
 
-        func tell(_ connection: Int, _ event: ConnectionWatch.Event) {
+        func tell(_ connection: Int, _ event: ConnectionFollower.Event) {
             state.withLock { $0.observers[connection] }?(event)
         }
 

@@ -63,10 +63,9 @@ public struct ReconnectionOptions: Sendable {
 /// work has returned.
 public final class LeasedSocket: Sendable {
     public let report: EstablishmentReport
-    /// Counts the connection's bytes by path.
-    public let meter: TransferMeter
-    /// Tell it `dataWasSent` after writing; set `expectsData` while bytes are awaited.
-    public let watch: ConnectionWatch
+    /// Counts the connection's bytes by path, and watches its path. Tell it `didSend` after writing; set `expectsData`
+    /// while bytes are awaited.
+    public let follower: ConnectionFollower
     /// Connected and non-blocking. Not to be closed, nor to be kept. When the connection is left both directions
     /// are shut down, so that whoever waits wakes up: an end that is read while the lease is moved is no end.
     public var descriptor: CInt { number }
@@ -75,9 +74,8 @@ public final class LeasedSocket: Sendable {
     private let number: CInt
 
     init(_ connected: consuming ConnectedSocket, policy: PathPolicy) throws {
-        watch = try connected.watch(policy: policy)
+        follower = try connected.follow(hasHints: false, policy: policy)
         report = connected.report
-        meter = connected.transferMeter
         let socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
         number = socket.descriptor.number
         self.socket = Locked(consume socket)
@@ -87,8 +85,7 @@ public final class LeasedSocket: Sendable {
     func interrupt() { socket.withLock { $0?.shutDown() } }
 
     func close() {
-        watch.stop()
-        meter.finish()
+        follower.stop()
         socket.withLock { $0 = nil }
     }
 
@@ -102,8 +99,8 @@ extension Connector {
     /// ```swift
     /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { lease, offset in
     ///     try ask(lease.connection.descriptor, from: offset)
-    ///     lease.connection.watch.dataWasSent()
-    ///     lease.connection.watch.expectsData = true
+    ///     lease.connection.follower.didSend(request.count)
+    ///     lease.connection.follower.expectsData = true
     ///     while let bytes = try await receive(lease.connection.descriptor) {
     ///         offset += bytes.count
     ///         lease.madeProgress()
@@ -135,10 +132,10 @@ extension Connector {
         ) { route in
             let configuration = base.over(route)
             let socket = try await connect(to: host, port: port, configuration)
-            // The watch judges by what the caller allows, not by what this one attempt was allowed.
+            // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
-                connection: leased, interface: leased.report.interface, observe: { leased.watch.observe($0) },
+                connection: leased, interface: leased.report.interface, observe: { leased.follower.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
         return try await runner.run(progress)

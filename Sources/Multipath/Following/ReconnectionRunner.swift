@@ -4,15 +4,15 @@ import LinuxNet
 package struct DialedConnection<Connection: Sendable>: Sendable {
     package var connection: Connection
     package var interface: String
-    /// Calls a closure with what `ConnectionWatch` tells.
-    package var observe: @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void
+    /// Calls a closure with what the connection's follower tells.
+    package var observe: @Sendable (@escaping @Sendable (ConnectionFollower.Event) -> Void) -> Void
     /// Wakes whoever waits on the connection; it is closed soon after.
     package var interrupt: @Sendable () -> Void
     package var close: @Sendable () async -> Void
 
     package init(
         connection: Connection, interface: String,
-        observe: @escaping @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void,
+        observe: @escaping @Sendable (@escaping @Sendable (ConnectionFollower.Event) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
@@ -32,7 +32,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
     package typealias Dial = @Sendable (ReconnectionMachine.Route) async throws -> Dialed
 
     fileprivate enum Message: Sendable {
-        case watch(ReconnectionMachine.AttemptID, ConnectionWatch.Event)
+        case watch(ReconnectionMachine.AttemptID, ConnectionFollower.Event)
         case progress(ReconnectionMachine.AttemptID)
         case pathAppeared
         case time
@@ -61,7 +61,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
 
     package func run(_ progress: Progress) async throws -> Value {
         let mailbox = Mailbox<Message>()
-        let alarm = Alarm { mailbox.post(.time) }
+        let alarm = Alarm(on: monitor.runtime.thread) { mailbox.post(.time) }
         let latest = Locked(monitor.latestPath)
         let observation = monitor.channel.observe { snapshot in
             let appeared = latest.withLock { latest in
@@ -216,6 +216,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
                 case .viability(let isViable, let trouble):
                     await perform(machine.viability(isViable ? nil : trouble, at: .now), &group)
                 case .betterPath(let name): await perform(machine.betterPath(name, at: .now), &group)
+                case .steering: break
                 }
             case .progress(let id): if id == current?.id { machine.progressed() }
             case .pathAppeared: await perform(machine.pathAppeared(at: .now), &group)

@@ -11,6 +11,7 @@ package final class Runtime: Sendable {
     let thread: EventThread
     let deferredStarts: DeferredStarts
     let steering: SteeringRegistry
+    let load = SamplingLoad()
     let wakeList: WakeList
     let routes: RouteQuestions
 
@@ -18,7 +19,7 @@ package final class Runtime: Sendable {
         self.thread = thread
         deferredStarts = DeferredStarts(thread)
         steering = SteeringRegistry(thread, deferredStarts)
-        wakeList = WakeList(thread, steering)
+        wakeList = WakeList(thread, load)
         routes = RouteQuestions()
     }
 }

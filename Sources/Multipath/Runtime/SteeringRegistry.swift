@@ -8,13 +8,13 @@ protocol SteeringMember: AnyObject {
 }
 
 /// The MPTCP connections of this process that are steered, and what they share: the path manager's events, its
-/// commands, and how often one of them may be sampled. Only the event thread may use it.
+/// commands. Only the event thread may use it.
 ///
 /// Each connection's machine decides what is done when; the registry brings it what the kernel reports.
 final class SteeringRegistry: @unchecked Sendable {
     /// Which levers a connection may have.
     struct Permissions {
-        /// Another program part made its socket.
+        /// Other code than this library made its socket.
         var isForeign = false
         var isAcceptor = false
         /// Whether the endpoints of the whole network namespace may be changed for it.
@@ -35,23 +35,14 @@ final class SteeringRegistry: @unchecked Sendable {
     private var source: LocalSocketSource?
     private var control: (any SubflowControl)?
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
-    private var endpoints: EndpointSubflowControl?
+    private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
     private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
-    /// Connections that are sampled now.
-    var active = 0
 
     init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
         self.thread = thread
         self.deferredStarts = deferredStarts
     }
-
-    /// The least time between two samples of one connection: a sample takes some tens of microseconds, and all
-    /// together are to take a few hundredths of a processor.
-    var pace: Duration { max(.milliseconds(2), .microseconds(500) * (active - 16)) }
-
-    /// Whether so many connections are active that what is done for several at once is worth a few milliseconds.
-    var isCrowded: Bool { active > 16 }
 
     /// Makes an MPTCP socket whose subflows can be steered as far as this process may.
     func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
@@ -74,19 +65,17 @@ final class SteeringRegistry: @unchecked Sendable {
         return source
     }
 
-    /// Tells a connection what concerns it from now on.
-    /// - Returns: nil where another member has the same token.
-    func add(_ member: any SteeringMember, _ permissions: Permissions) -> Assignment? {
+    /// Tells a connection what concerns it from now on. A second member of one token is told nothing.
+    func add(_ member: any SteeringMember, isAlone: Bool) {
         thread.checkIsolated()
-        _ = prepared()
-        guard members[member.token] == nil else { return nil }
-        let assignment = assignment(of: member.token, permissions)
-        members[member.token] = (member, assignment.isAlone)
-        return assignment
+        if members[member.token] == nil { members[member.token] = (member, isAlone) }
     }
 
-    /// Finds out how far a connection can be steered. Of one whose socket somebody else made only trying tells.
-    private func assignment(of token: ConnectionToken, _ permissions: Permissions) -> Assignment {
+    /// Finds out how far a connection can be steered. Where the caller's own library did not make its socket, only
+    /// trying tells.
+    func assignment(of token: ConnectionToken, _ permissions: Permissions) -> Assignment {
+        thread.checkIsolated()
+        _ = prepared()
         guard permissions.isForeign else { return Assignment(control: control) }
         guard let control else {
             return Assignment(level: .observeOnly(because: source?.level.limit ?? .noPrivilege))
@@ -94,7 +83,7 @@ final class SteeringRegistry: @unchecked Sendable {
         switch control.limit(of: token) {
         case nil: return Assignment(level: .perConnection, control: control)
         case .foreignSocket? where !permissions.isAcceptor && permissions.maySteerAll:
-            if endpoints == nil { endpoints = try? EndpointSubflowControl() }
+            if endpoints == nil { endpoints = try? ControlLevel.systemWide(because: .foreignSocket).makeControl() }
             return Assignment(
                 level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)
         case .some(let limit): return Assignment(level: .observeOnly(because: limit))
@@ -107,7 +96,7 @@ final class SteeringRegistry: @unchecked Sendable {
         members[member.token] = nil
         guard !known.isAlone, members.values.allSatisfy(\.isAlone) else { return }
         // It was the last of those that share the kernel's endpoints: they become again what they were.
-        try? endpoints?.restore()
+        try? (endpoints as? EndpointSubflowControl)?.restore()
         endpoints = nil
     }
 
