@@ -162,7 +162,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["mpconnect", "mppaths", "CommandSupport", "LinuxNet", "TestSupport"],
+            dependencies: ["mpconnect", "mppaths", "mplab", "CommandSupport", "LinuxNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",

@@ -1,6 +1,7 @@
 public import ArgumentParser
 import CCommandStartup
 import LinuxNet
+import Multipath
 
 /// How a command of this project ends.
 public struct CommandExit: Error, Sendable, Hashable {
@@ -21,11 +22,11 @@ public struct CommandExit: Error, Sendable, Hashable {
 }
 
 extension AsyncParsableCommand {
-    /// Parses the arguments, runs the command, and ends the process with this project's statuses. Errors of
-    /// usage take one line and point to `--help`.
+    /// Parses the arguments, runs the command, and ends the process with this project's statuses. An error of
+    /// usage takes one line, which points to the help of the subcommand it is about.
     public static func runAsProcess() async -> Never {
+        var command: any ParsableCommand = parsedOrLeave()
         do {
-            var command = try prepared()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -33,7 +34,7 @@ extension AsyncParsableCommand {
             }
             CommandExit.done.leave()
         } catch {
-            leave(after: error)
+            leave(after: error, of: type(of: command))
         }
     }
 }
@@ -41,30 +42,35 @@ extension AsyncParsableCommand {
 extension ParsableCommand {
     /// The same for a command that must stay on the process's one thread.
     public static func runOnOneThread() -> Never {
+        var command = parsedOrLeave()
         do {
-            var command = try prepared()
             try command.run()
             CommandExit.done.leave()
         } catch {
-            leave(after: error)
+            leave(after: error, of: type(of: command))
         }
     }
 
     /// The command as the arguments ask for it, in a process that is safe to run it in.
-    fileprivate static func prepared() throws -> any ParsableCommand {
+    fileprivate static func parsedOrLeave() -> any ParsableCommand {
         StandardStream.ignoreBrokenPipes()
-        let command = try parseAsRoot()
-        if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
-        return command
+        do {
+            let command = try parseAsRoot()
+            if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
+            return command
+        } catch {
+            leave(after: error, of: nil)
+        }
     }
 
-    fileprivate static func leave(after error: any Error) -> Never {
+    /// - Parameter command: the subcommand that was running; nil where the arguments could not be parsed.
+    fileprivate static func leave(after error: any Error, of command: (any ParsableCommand.Type)?) -> Never {
         do {
             throw error
         } catch let exit as CommandExit {
             exit.leave()
         } catch let error as MessageError {
-            Diagnostics.write("\(rootName): \(error.message)")
+            Diagnostics.write("\(_commandName): \(error.message)")
             CommandExit.failed.leave()
         } catch {
             let status = exitCode(for: error)
@@ -75,15 +81,47 @@ extension ParsableCommand {
             }
             let message = message(for: error).split(separator: "\n").joined(separator: " ")
             guard status == .validationFailure else {
-                Diagnostics.write("\(rootName): \(message)")
+                Diagnostics.write("\(_commandName): \(message)")
                 CommandExit.failed.leave()
             }
-            Diagnostics.write("\(rootName): \(message) (see \(rootName) --help)")
+            let (words, help) = usageError(error, message, of: command)
+            Diagnostics.write("\(_commandName): \(words) (see \(help))")
             CommandExit.usage.leave()
         }
     }
 
-    private static var rootName: String { configuration.commandName ?? String(describing: self).lowercased() }
+    /// What to say of an error of usage, and the command that shows the help for it.
+    private static func usageError(
+        _ error: any Error, _ message: String, of command: (any ParsableCommand.Type)?
+    ) -> (words: String, help: String) {
+        if let command { return (message, helpCommand(of: command)) }
+        if let word = misspeltSubcommand {
+            let names = configuration.subcommands.map { $0._commandName }
+            let list = names.joined(separator: ", ")
+            return (
+                "'\(TerminalText.safe(word))' is none of the commands \(list)"
+                    + Suggestion.hint(for: word, among: names), "\(_commandName) --help"
+            )
+        }
+        // The parser knows which subcommand it was about, and says so only in its last line.
+        let line = fullMessage(for: error).split(separator: "\n").last ?? ""
+        let quoted = line.split(separator: "'", omittingEmptySubsequences: false)
+        let isHelp = quoted.count == 3 && quoted[1].hasPrefix(_commandName)
+        return (message, isHelp ? String(quoted[1]) : "\(_commandName) --help")
+    }
+
+    private static func helpCommand(of command: any ParsableCommand.Type) -> String {
+        command == Self.self ? "\(_commandName) --help" : "\(_commandName) \(command._commandName) --help"
+    }
+
+    /// The first argument, where a subcommand's name should stand and none does.
+    private static var misspeltSubcommand: String? {
+        let names = configuration.subcommands.map { $0._commandName }
+        guard !names.isEmpty, let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-"),
+            !names.contains(word), word != "help"
+        else { return nil }
+        return word
+    }
 }
 
 /// An error that is told to the user as it stands.
@@ -96,7 +134,7 @@ public struct MessageError: Error, Sendable {
 /// Lines for people and programs, written whole.
 public enum Diagnostics {
     public static func write(_ line: String, to stream: StandardStreamName = .error) {
-        // Nobody is left to tell where standard error itself is gone.
+        // Where standard error itself is gone there is no place left for a message.
         try? tryWrite(line, to: stream)
     }
 
@@ -106,7 +144,7 @@ public enum Diagnostics {
         text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
     }
 
-    /// - Throws: where nobody reads the stream any more.
+    /// - Throws: where the stream's reader has gone.
     public static func tryWrite(_ line: String, to stream: StandardStreamName = .error) throws {
         var text = line.hasSuffix("\n") ? line : line + "\n"
         try text.withUTF8 { try stream.stream.write(UnsafeRawBufferPointer($0)) }

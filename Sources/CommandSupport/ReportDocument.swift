@@ -53,8 +53,11 @@ public struct ConnectionOutcome: Sendable {
     public var status: Int32
 
     /// For people: how it came about, and what each path carried; nothing where nothing was asked for.
-    public var text: String {
+    ///
+    /// - Parameter withHeadline: whether the line `connected to …` comes first.
+    public func text(withHeadline: Bool) -> String {
         var lines = establishment?.raceLines ?? failure?.attemptLines ?? []
+        if establishment != nil, !withHeadline { lines.removeFirst() }
         if let tls { lines.append("  tls         \(tls)") }
         lines += transfer?.lines ?? []
         return lines.joined(separator: "\n")
@@ -72,7 +75,7 @@ public struct ConnectionOutcome: Sendable {
         self.status = status
     }
 
-    /// One that was never asked for: nobody can listen, say, or a signal came first.
+    /// One that was never asked for: listening failed, say, or a signal came first.
     public init(error: String?, status: Int32) {
         self.error = error
         self.status = status

@@ -1,5 +1,4 @@
 public import Multipath
-import NIOConcurrencyHelpers
 public import NIOCore
 import NIOPosix
 
@@ -13,56 +12,46 @@ import NIOPosix
 /// ```
 public final class MultipathConnection: Sendable {
     public let channel: any Channel
-    /// What happens to the connection, in order, to its end. For one consumer.
-    public var events: AsyncStream<ConnectionEvent> { log.events }
+    /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
+    /// tasks may iterate.
+    public var events: ConnectionEvents { follower.events }
 
     let follower: ConnectionFollower
-    private let log: EventLog
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
     init(channel: any Channel, follower: ConnectionFollower) throws {
         try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
         self.channel = channel
         self.follower = follower
-        let log = EventLog(follower)
-        self.log = log
         channel.closeFuture.whenComplete { _ in
             // The follower's own descriptor keeps the socket open until here: the peer sees the end only now.
             follower.stop()
-            log.close()
         }
     }
 
     /// Whether the channel has closed.
-    var isClosed: Bool { log.isClosed }
+    var isClosed: Bool { follower.isStopped }
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
-        log.begin(establishment)
-        follower.observe { [log, channel] event in
-            switch event {
-            case .viability(let isViable, let trouble): log.add(.viability(isViable, trouble))
-            case .betterPath(let name): log.add(.betterPath(name))
-            case .steering(let event):
-                log.add(.steering(event))
-                guard case .gaveUp(let patience) = event else { return }
-                channel.eventLoop.execute {
-                    channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
-                    channel.close(promise: nil)
-                }
+        follower.begin(establishment)
+        follower.observe { [channel] event in
+            guard case .steering(.gaveUp(let patience)) = event else { return }
+            channel.eventLoop.execute {
+                channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
+                channel.close(promise: nil)
             }
         }
-        follower.start()
     }
 
-    func agreed(on applicationProtocol: String?) { log.agreed(on: applicationProtocol) }
+    func agreed(on applicationProtocol: String?) { follower.agreed(on: applicationProtocol) }
 
     /// How the connection came about; nil for one that a listener accepted.
-    public var establishment: EstablishmentReport? { log.establishment }
+    public var establishment: EstablishmentReport? { follower.establishment }
 
     /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
     /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
-    public var applicationProtocol: String? { log.applicationProtocol }
+    public var applicationProtocol: String? { follower.applicationProtocol }
 
     /// Connects to a host by name or address.
     ///
@@ -100,21 +89,6 @@ public final class MultipathConnection: Sendable {
 
     /// The bytes by path, so far; after the channel has closed, all of them.
     public func transferReport() -> TransferReport { follower.transferReport() }
-}
-
-/// What happens to a connection.
-public enum ConnectionEvent: Sendable, Hashable {
-    case established(EstablishmentReport)
-    /// The connection is plain TCP, and why.
-    case fellBack(FallbackReason)
-    /// The connection's path does not carry it any more, and why, or does again. For MPTCP: no path is left.
-    case viability(Bool, PathTrouble?)
-    /// A plain TCP connection made now would take another path: its interface; nil when that is over.
-    case betterPath(String?)
-    /// What happens to the subflows of an MPTCP connection that is steered.
-    case steering(SteeringEvent)
-    /// The channel has closed. No event follows.
-    case closed(TransferReport)
 }
 
 /// An MPTCP connection was without any allowed path for longer than its `disconnectedTimeout`. Its channel gets

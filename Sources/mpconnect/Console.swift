@@ -3,6 +3,8 @@ import LinuxNet
 import Multipath
 
 /// Everything mpconnect says, on standard error: lines for people, or JSON objects.
+///
+/// Each JSON object has an `event` and a `time`: seconds of CLOCK_MONOTONIC, which starts when the machine boots.
 struct Console: Sendable {
     let json: Bool
     let verbose: Bool
@@ -17,7 +19,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Nobody may be left waiting without a word: why no path can be used, for each interface.
+    /// Says, in every form of output, why no path can be used: the user would otherwise wait without knowing.
     func waiting(_ omissions: [CandidateList.Omission]) {
         if json {
             let document = WaitingDocument(interfaces: omissions)
@@ -40,13 +42,14 @@ struct Console: Sendable {
             return
         }
         if let error = outcome.error {
-            Diagnostics.write("mpconnect: \(error)")
+            Diagnostics.write("mpconnect: \(error)\(outcome.failure?.advice.map { "; \($0)" } ?? "")")
             if !report, outcome.transfer == nil {
                 for line in outcome.failure?.attemptLines ?? [] { Diagnostics.write(line) }
             }
         }
         if report {
-            let text = outcome.text
+            // With --verbose the first line was printed when the connection was made.
+            let text = outcome.text(withHeadline: !verbose)
             if !text.isEmpty { Diagnostics.write(text) }
         }
     }
@@ -82,5 +85,18 @@ struct Console: Sendable {
         init(_ name: String) { stringValue = name }
         init?(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
+    }
+}
+
+extension ConnectionError {
+    /// What the user can do about it; nil where the error itself says it.
+    fileprivate var advice: String? {
+        switch code {
+        case .noAllowedPath: "allow another path, or wait for one with --wait"
+        case .noRoute: "connect this machine to a network that leads there, or wait for one with --wait"
+        case .timedOut: "--connect-timeout gives it more time"
+        case .resolution: "check how HOST is spelt, or name its address with --resolve"
+        default: nil
+        }
     }
 }

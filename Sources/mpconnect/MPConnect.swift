@@ -15,7 +15,7 @@ struct MPConnect: AsyncParsableCommand {
             EXAMPLES
               printf 'GET / HTTP/1.0\\r\\n\\r\\n' | mpconnect --report example.org:80
               ssh -o ProxyCommand='mpconnect %h:%p' host.example
-              mpconnect --prohibit expensive,wwan0 --json '[2001:db8::1]:443'
+              mpconnect --prohibit expensive,interface:wwan0 --json '[2001:db8::1]:443'
               mpconnect --tls --alpn http/1.1 --resolve example.org:443:192.0.2.1 example.org:443
               mpconnect --interface-dns --prohibit cellular example.org:80
               mpconnect --listen :7000 > file
@@ -24,8 +24,14 @@ struct MPConnect: AsyncParsableCommand {
             EXIT STATUS
               0  done
               1  the connection failed or broke; the attempts are listed
-              2  usage
-              3  no allowed path leads there; with --wait, none appeared in time
+              2  usage; also a path in --prohibit that is not known
+              3  no allowed path leads there, or there is no path at all; with --wait, none
+                 appeared in time
+
+            JSON
+              One object a line. Each has event and time: seconds, with fractions, of the
+              kernel's CLOCK_MONOTONIC, which starts when the machine boots and stands still
+              while it sleeps. The last event is report.
               128 + N  ended by signal N
 
             ENVIRONMENT
@@ -36,9 +42,13 @@ struct MPConnect: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What to do when a path goes bad: keep the connection cheaply, have the lowest latency, or use all.",
+            """
+            What to do when a path goes bad: keep the connection cheaply (handover), have the lowest latency \
+            (interactive), use all paths (aggregate), or nothing (disabled).
+            """,
             discussion:
-                "Steering the subflows takes CAP_NET_ADMIN; without it the kernel's path manager does."))
+                "Steering the subflows takes CAP_NET_ADMIN; without it the kernel's path manager does."),
+        completion: .list(MultipathMode.allCases.map(\.rawValue)), transform: MultipathMode.argument)
     var mode: MultipathMode = .handover
 
     @Flag(help: "Wait for one connection, by MPTCP or TCP, instead of making one. HOST may be left out.")
@@ -47,6 +57,7 @@ struct MPConnect: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Paths not to use: expensive, constrained, an interface type or an interface's name.",
+            discussion: "An interface that may appear later is named with interface: in front.",
             valueName: "what,…"))
     var prohibit: [String] = []
 
@@ -61,8 +72,9 @@ struct MPConnect: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long connecting may take, name resolution included: 10s, 500ms, 2m.", valueName: "duration"),
-        transform: Self.duration)
+            "How long connecting may take, name resolution included: 10, 10s, 500ms, 2m.",
+            valueName: "duration"),
+        transform: Duration.argument)
     var connectTimeout: Duration = .seconds(10)
 
     @Flag(help: "Where no path can be used, wait for one, up to the timeout.")
@@ -79,7 +91,7 @@ struct MPConnect: AsyncParsableCommand {
             "Trust the authorities in this file (PEM) instead of the system's.", valueName: "file"))
     var cacert: String?
 
-    @Flag(help: "With --tls: accept any certificate. Anybody on the way can then read and change all.")
+    @Flag(help: "With --tls: accept any certificate. Each network on the way can then read and change all.")
     var insecure = false
 
     @Option(
@@ -128,10 +140,11 @@ struct MPConnect: AsyncParsableCommand {
         if listen {
             try await session.listen(on: destination)
         } else {
-            var configuration = configuration
-            configuration.whenWaiting = { console.waiting($0) }
             let monitor = PathMonitor(monitorConfiguration)
-            await warn(of: configuration, monitor, console)
+            var configuration = configuration
+            try await Prohibition(parsing: prohibit).apply(to: &configuration, monitor)
+            configuration.whenWaiting = { console.waiting($0) }
+            await warnIfMissing(prefer, monitor, console)
             let resolver = ResolveArgument.resolver(
                 resolve, for: destination, otherwise: asksEachPath ? InterfaceResolver() : SystemResolver())
             try await session.connect(
@@ -150,8 +163,11 @@ struct MPConnect: AsyncParsableCommand {
         }
         if listen, tls { throw ValidationError("--tls is for connecting; --listen has no certificate") }
         if listen, asksEachPath { throw ValidationError("--interface-dns is for connecting") }
+        if listen, !prohibit.isEmpty || prefer != nil || require != nil || wait {
+            throw ValidationError("--prohibit, --prefer, --require and --wait are for connecting")
+        }
         if insecure, cacert != nil {
-            throw ValidationError("--insecure trusts everybody, --cacert only some; choose one")
+            throw ValidationError("--insecure trusts every certificate, --cacert only some; choose one")
         }
         if let alpn,
             alpn.split(separator: ",", omittingEmptySubsequences: false)
@@ -169,40 +185,25 @@ struct MPConnect: AsyncParsableCommand {
         configuration.waitsForPath = wait
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
-        for word in prohibit.flatMap({ $0.split(separator: ",") }) {
-            switch word {
-            case "expensive": configuration.allowsExpensivePaths = false
-            case "constrained": configuration.allowsConstrainedPaths = false
-            default:
-                if let type = InterfaceType(rawValue: String(word)) {
-                    configuration.prohibitedInterfaceTypes.insert(type)
-                } else {
-                    configuration.prohibitedInterfaces.insert(String(word))
-                }
-            }
-        }
         return configuration
     }
 
     private var monitorConfiguration: PathMonitor.Configuration {
         var configuration = PathMonitor.Configuration()
-        // It is NetworkManager that knows most paths' name servers, and it answers within milliseconds.
+        // NetworkManager knows most paths' name servers, and answers within milliseconds.
         if asksEachPath { configuration.waitsForNetworkManager = .milliseconds(500) }
         return configuration
     }
 
-    /// A misspelt type would be taken for an interface's name, and prohibit nothing.
-    private func warn(
-        of configuration: ConnectionConfiguration, _ monitor: PathMonitor, _ console: Console
-    ) async {
-        let names = configuration.prohibitedInterfaces.union(
-            [configuration.preferredInterface].compactMap { $0 })
-        guard !names.isEmpty, let path = try? await monitor.currentPath() else { return }
-        for name in names.sorted() where path.interface(named: name) == nil {
-            console.event(
-                "warning", ["message": "no interface is named \(name)"],
-                text: "warning: '\(name)' is neither a type nor the name of an interface here", always: true)
-        }
+    /// Says that the preferred interface is not here. It is no error: the other paths are as good as without it.
+    private func warnIfMissing(_ name: String?, _ monitor: PathMonitor, _ console: Console) async {
+        guard let name, let path = try? await monitor.currentPath(), path.interface(named: name) == nil
+        else { return }
+        let hint = Suggestion.hint(for: name, among: path.allInterfaces.map(\.name))
+        console.event(
+            "warning", ["message": "no interface is named \(name)"],
+            text: "warning: --prefer: no interface is named '\(TerminalText.safe(name))'\(hint)", always: true
+        )
     }
 
     private static func resolve(_ text: String) throws -> ResolveArgument {
@@ -212,13 +213,6 @@ struct MPConnect: AsyncParsableCommand {
             throw ValidationError(error.description)
         }
     }
-
-    private static func duration(_ text: String) throws -> Duration {
-        guard let duration = Duration(argument: text) else {
-            throw ValidationError("'\(text)' is no duration; write one as 10s, 500ms or 2m")
-        }
-        return duration
-    }
 }
 
-extension MultipathMode: ExpressibleByArgument {}
+extension MultipathMode: WordArgument {}

@@ -214,20 +214,13 @@ struct Session: Sendable {
         conclude(destination, connection, tls, end)
     }
 
-    /// What becomes of the connection's path. A plain TCP connection can't leave it; who started this may.
+    /// Tells what happens to the connection's path.
     private func tell(_ event: ConnectionEvent) {
         switch event {
-        case .viability(let isViable, let trouble):
-            console.event(
-                "viability", ["viable": "\(isViable)", "reason": trouble?.rawValue ?? ""],
-                text: trouble.map { "the path does not carry the connection: \($0.words)" }
-                    ?? "the path carries the connection again")
-        case .betterPath(let name):
-            console.event(
-                "better_path", ["interface": name ?? ""],
-                text: name.map { "\($0) would be a better path" } ?? "no other path would be better any more")
-        case .steering(let event): console.event(event.name, event.fields, text: "\(event)")
-        case .established, .fellBack, .closed: break
+        // The establishment was told with what TLS found; the report is the last word; a move says more than its path.
+        case .established, .fallback, .closed, .pathChanged: break
+        case .viabilityChanged, .betterPathAvailable, .steering, .dropped:
+            console.event(event.name, event.fields, text: "\(event)")
         }
     }
 

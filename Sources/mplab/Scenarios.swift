@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandSupport
 import LinuxNet
 import NetworkLab
+import PathCore
 
 struct Scenarios: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -41,8 +42,12 @@ extension Scenario {
             text = try InputFile.text(word, limit: 1_000_000)
         } catch {
             if !word.contains("/"), !word.contains(".") {
-                let names = builtIns.map(\.name).joined(separator: ", ")
-                throw LabTextError("--scenario: '\(word)' is no file and no scenario; there are \(names)")
+                let names = builtIns.map(\.name)
+                throw LabTextError(
+                    """
+                    --scenario: '\(word)' is no file and no scenario\
+                    \(Suggestion.hint(for: word, among: names)); there are \(names.joined(separator: ", "))
+                    """)
             }
             throw LabTextError("--scenario: \(error)")
         }

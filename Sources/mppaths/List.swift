@@ -49,12 +49,3 @@ struct List: AsyncParsableCommand {
             to: .output)
     }
 }
-
-/// The paths now, or the reason why they can't be told, for the user.
-func currentPath(_ monitor: PathMonitor) async throws -> PathSnapshot {
-    do {
-        return try await monitor.currentPath()
-    } catch let error as PathMonitorError {
-        throw MessageError(error.description)
-    }
-}

@@ -16,13 +16,8 @@ struct Record: AsyncParsableCommand {
             """)
 
     @Option(
-        help: ArgumentHelp("End after this time: 10s, 5m.", valueName: "time"),
-        transform: { text in
-            guard let duration = Duration(argument: text) else {
-                throw ValidationError("'\(text)' is no time; write it as 10s, 250ms or 2m")
-            }
-            return duration
-        })
+        help: ArgumentHelp("End after this time: 10, 10s, 5m.", valueName: "duration"),
+        transform: Duration.argument)
     var duration: Duration?
 
     @Flag(help: "Print each update meanwhile, one JSON object a line, as watch does.")

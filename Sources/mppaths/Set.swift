@@ -68,7 +68,9 @@ struct SetWord: ParsableCommand {
                 "what about '\(shown)'? Write: mppaths set NAME expensive|constrained yes|no|auto")
         }
         guard let property = PathSettings.Property(rawValue: property) else {
-            throw ValidationError("'\(PathSettings.escaped(property))' should be expensive or constrained")
+            let hint = Suggestion.hint(for: property, among: PathSettings.Property.allCases.map(\.rawValue))
+            throw ValidationError(
+                "'\(PathSettings.escaped(property))' should be expensive or constrained\(hint)")
         }
         guard let answer = Self.answers[value] else {
             throw ValidationError("'\(PathSettings.escaped(value))' should be yes, no or auto")

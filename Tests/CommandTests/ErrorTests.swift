@@ -86,6 +86,77 @@ struct ErrorTests {
         #expect(result.errors.contains("lo: its type is prohibited"))
     }
 
+    @Test(
+        "suggest the word that was meant, whatever kind of word it is",
+        arguments: [
+            (["mpconnect", "--mode", "handovr", "h:1"], "'handovr' is none of", "'handover'"),
+            (["mpconnect", "--prohibit", "expensve", "127.0.0.1:1"], "'expensve' is none of", "'expensive'"),
+            (["mpconnect", "--prohibit", "wifi,l0", "127.0.0.1:1"], "'l0' is none of", "'lo'"),
+            (["mpconnect", "--jsn", "h:1"], "Unknown option '--jsn'", "'--json'"),
+            (["mppaths", "lst"], "'lst' is none of the commands list, watch, set, record, replay", "'list'"),
+            (["mppaths", "set", "eth0", "expensve", "yes"], "'expensve' should be", "'expensive'"),
+            (["mplab", "st"], "'st' is none of the commands run, set, scenarios", "'set'"),
+            (["mplab", "run", "--wifi", "rt=5ms"], "'rt' is no condition", "'rtt'"),
+        ])
+    func suggestions(_ command: [String], _ message: String, _ suggestion: String) async throws {
+        let result = try await Program.run([Program.product(command[0])] + command.dropFirst())
+        #expect(result.status == 2)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.split(separator: "\n").count == 1)
+        #expect(result.errors.contains(message), "\(result.errors)")
+        #expect(
+            result.errors.contains("(did you mean \(suggestion)?)")
+                || result.errors.contains("Did you mean \(suggestion)?"))
+    }
+
+    @Test(
+        "point to the help of the subcommand they are about",
+        arguments: [
+            (["mppaths", "watch", "--jsn"], "mppaths watch --help"),
+            (["mppaths", "watch", "--json", "--lines"], "mppaths watch --help"),
+            (["mppaths", "set", "eth0", "expensve", "yes"], "mppaths set --help"),
+            (["mppaths", "record", "--duration", "soon", "f"], "mppaths record --help"),
+            (["mplab", "run", "--wifi", "rt=5ms"], "mplab run --help"),
+            (["mppaths", "lst"], "mppaths --help"),
+            (["mpconnect", "h"], "mpconnect --help"),
+        ])
+    func help(_ command: [String], _ help: String) async throws {
+        let result = try await Program.run([Program.product(command[0])] + command.dropFirst())
+        #expect(result.status == 2)
+        #expect(result.errors.hasSuffix("(see \(help))\n"), "\(result.errors)")
+        let shown = try await Program.run(
+            [Program.product(command[0])] + help.split(separator: " ").dropFirst().map(String.init))
+        #expect(shown.status == 0)
+    }
+
+    @Test("of --prohibit don't keep from naming an interface that may appear later")
+    func laterInterface() async throws {
+        let refused = try Commands.RefusedPort()
+        let bare = try await Commands.connect("--prohibit", "wwan7", "127.0.0.1:\(refused.number)")
+        #expect(bare.status == 2)
+        #expect(bare.errors.contains("an interface that may appear later is interface:wwan7"))
+        let named = try await Commands.connect("--prohibit", "interface:wwan7", "127.0.0.1:\(refused.number)")
+        #expect(named.status == 1, "\(named.errors)")
+        let loopback = try await Commands.connect("--prohibit", "interface:lo", "127.0.0.1:1")
+        #expect(loopback.status == 3, "\(loopback.errors)")
+        withExtendedLifetime(refused) {}
+    }
+
+    @Test("of durations are the same for each option, and so are the forms that are taken")
+    func durations() async throws {
+        for text in ["5", "5s", "500ms"] {
+            let result = try await Commands.connect("--connect-timeout", text, "[::1]:1")
+            #expect(result.status == 1, "\(result.errors)")
+        }
+        let timeout = try await Commands.connect("--connect-timeout", "soon", "[::1]:1")
+        let recording = try await Program.run([Commands.mppaths, "record", "--duration", "soon", "f"])
+        for result in [timeout, recording] {
+            #expect(
+                result.errors.contains("'soon' is no duration; write one as 5, 5s, 500ms"), "\(result.errors)"
+            )
+        }
+    }
+
     @Test("about MULTIPATH_INTERFACES name the word that is wrong")
     func environment() async throws {
         let result = try await Program.run(

@@ -87,6 +87,36 @@ struct TwoPathTests {
         }
     }
 
+    @Test(
+        "mpconnect ends with 3 where there is no path at all, whether the destination is a name or an address",
+        arguments: ["203.0.113.1:7", "unknown.example:7"])
+    func noPathAtAll(_ destination: String) async throws {
+        let result = try await TwoPaths.run(
+            """
+            echo '203.0.113.1 known' > hosts; mount --bind hosts /etc/hosts
+            ip link set wlan0 down; ip link set wwan0 down
+            "$bin/mpconnect" \(destination) < /dev/null
+            """)
+        #expect(result.status == 3, "\(result.errors)")
+        #expect(result.errors.split(separator: "\n").count == 1)
+        #expect(result.errors.contains("no path: this machine has no usable default route"))
+        #expect(result.errors.contains("wait for one with --wait"))
+    }
+
+    @Test("mpconnect -v --report says once that it is connected")
+    func verboseReport() async throws {
+        let result = try await TwoPaths.run(
+            """
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            wait_for "the listener" grep listening listener
+            echo hello | "$bin/mpconnect" -v --report 203.0.113.1:7000
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.components(separatedBy: "connected to 203.0.113.1:7000").count == 2)
+        #expect(result.errors.contains("  resolution  "))
+        #expect(result.errors.contains("  duration    "))
+    }
+
     @Test("mpconnect says that a name is unknown, and ends with 1")
     func unknownHost() async throws {
         let result = try await TwoPaths.run(

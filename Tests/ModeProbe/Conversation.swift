@@ -95,7 +95,7 @@ final class Conversation: Sendable {
         }
         let follower = try ConnectionFollower(
             adopting: number, SteeringConfiguration(mode: options.mode), maySteerAll: true, monitor: monitor)
-        follower.start()
+        follower.begin(nil)
         return (socket.release(), follower)
     }
 

@@ -1,10 +1,10 @@
 import LinuxNet
-import MultipathNIO
 import NIOCore
 import NIOPosix
 import Testing
 
 @testable import Multipath
+@testable import MultipathNIO
 
 @Suite("MultipathNIO")
 struct MultipathNIOTests {
@@ -111,18 +111,49 @@ struct MultipathNIOTests {
         let kinds = events.map { event in
             switch event {
             case .established(let report): "established \(report.transport)"
-            case .fellBack(let reason): "fell back \(reason)"
-            case .viability(let isViable, let trouble): "viable \(isViable) \(trouble?.rawValue ?? "")"
-            case .betterPath(let name): "better path \(name ?? "none")"
-            case .steering(let event): "steering \(event)"
+            case .fallback(let reason): "fallback \(reason)"
             case .closed(let report): "closed \(report.paths.map(\.interface))"
+            default: "\(event)"
             }
         }
         #expect(
             kinds == [
-                "established tcp (fallback: disabled, as asked)", "fell back disabled",
+                "established tcp (fallback: disabled, as asked)", "fallback disabled",
                 #"closed ["lo"]"#,
             ])
+    }
+
+    @Test(
+        "tells each of several tasks the same events, and one that is cancelled no more",
+        .timeLimit(.minutes(1)))
+    func severalConsumers() async throws {
+        _ = try await withEcho { port in
+            let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port)
+            let cancelled = Task { await connection.events.reduce(into: 0) { count, _ in count += 1 } }
+            while connection.establishment == nil { await Task.yield() }
+            let logs = await withTaskGroup(of: [ConnectionEvent].self) { group in
+                for _ in 0..<3 {
+                    var events = connection.events.makeAsyncIterator()
+                    let first = await events.next()
+                    group.addTask {
+                        var log = [first].compactMap { $0 }
+                        while let event = await events.next() { log.append(event) }
+                        return log
+                    }
+                }
+                cancelled.cancel()
+                #expect(await cancelled.value <= 1)
+                for number in 1...50 { connection.follower.tell(.steering(.joined("wlan\(number)"))) }
+                connection.channel.close(promise: nil)
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            let joins = (1...50).map { ConnectionEvent.steering(.joined("wlan\($0)")) }
+            for log in logs {
+                #expect(log.first == connection.establishment.map { .established($0) })
+                #expect(Array(log.dropFirst().dropLast()) == joins)
+                #expect(log.last == .closed(connection.transferReport()))
+            }
+        }
     }
 
     /// Writes down what it hears of one connection.

@@ -64,16 +64,17 @@ struct ReconnectingTests {
             // at which SwiftNIO traps.
             for await _ in accepted { break }
             let real = try await monitor.currentPath()
+            var events = connection.events.makeAsyncIterator()
             var gone = real
             gone.excluded.removeAll { $0.interface.name == "lo" }
             for snapshot in [gone, real] {
                 EventThread.shared.submit { monitor.lifetime.channel.publish(snapshot) }
             }
             var told: [ConnectionEvent] = []
-            for await event in connection.events {
+            while let event = await events.next() {
                 switch event {
-                case .established, .fellBack: continue
-                case .viability(true, _):
+                case .established, .fallback: continue
+                case .viabilityChanged(true, _):
                     told.append(event)
                     try await connection.channel.close()
                 case .closed: return told
@@ -82,7 +83,11 @@ struct ReconnectingTests {
             }
             return told
         }
-        #expect(events == [.viability(false, .interfaceGone), .viability(true, nil)])
+        #expect(
+            events == [
+                .viabilityChanged(isViable: false, reason: .interfaceGone),
+                .viabilityChanged(isViable: true, reason: nil),
+            ])
     }
 
     @Test("is replaced when its server closes it, and the work goes on where it was")

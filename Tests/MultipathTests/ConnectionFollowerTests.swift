@@ -10,7 +10,7 @@ struct ConnectionFollowerTests {
     /// A listener on loopback, and what the follower of a connection to it tells.
     private final class World: Sendable {
         let monitor = PathMonitor()
-        let events = Locked<[ConnectionFollower.Event]>([])
+        let events = Locked<[ConnectionEvent]>([])
         private let listener: StreamSocket
         let port: UInt16
 
@@ -37,7 +37,7 @@ struct ConnectionFollowerTests {
             EventThread.shared.submit { monitor.lifetime.channel.publish(snapshot) }
         }
 
-        var told: [ConnectionFollower.Event] { events.withLock { $0 } }
+        var told: [ConnectionEvent] { events.withLock { $0 } }
     }
 
     @Test("tells that the interface is gone and back, and tells late listeners what is the case")
@@ -51,12 +51,12 @@ struct ConnectionFollowerTests {
         snapshot.excluded.removeAll { $0.interface.name == "lo" }
         snapshot.generation += 1
         world.publish(snapshot)
-        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
-        let late = Locked<[ConnectionFollower.Event]>([])
+        try await Program.wait("the loss") { world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)] }
+        let late = Locked<[ConnectionEvent]>([])
         follower.observe { event in late.withLock { $0.append(event) } }
         world.publish(real)
         try await Program.wait("the return") {
-            world.told == [.viability(false, .interfaceGone), .viability(true, nil)]
+            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone), .viabilityChanged(isViable: true, reason: nil)]
         }
         #expect(late.withLock { $0 } == world.told)
         follower.stop()
@@ -74,7 +74,7 @@ struct ConnectionFollowerTests {
         snapshot.generation += 1
         world.publish(snapshot)
         world.listen(follower)
-        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
+        try await Program.wait("the loss") { world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)] }
         follower.stop()
         _ = socket.report
     }
@@ -116,11 +116,11 @@ struct ConnectionFollowerTests {
         }
         #expect(others.count < 300)
         follower.expectsData = true
-        try await Program.wait("the verdict") { world.told == [.viability(false, .noAnswer)] }
+        try await Program.wait("the verdict") { world.told == [.viabilityChanged(isViable: false, reason: .noAnswer)] }
         for other in others { other.close() }
         // Room again: a later question is answered.
         while world.accept() != nil {}
-        try await Program.wait("the answer") { world.told.last == .viability(true, nil) }
+        try await Program.wait("the answer") { world.told.last == .viabilityChanged(isViable: true, reason: nil) }
         follower.stop()
         _ = socket.report
     }

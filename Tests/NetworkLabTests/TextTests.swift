@@ -34,10 +34,11 @@ struct TextTests {
     }
 
     @Test(arguments: [
-        ("rtt=20", "'rtt=20' has a bad value; expected a time with its unit"),
+        ("rtt=soon", "'rtt=soon' has a bad value; expected a time of an hour at most, in seconds or with"),
         ("rate=50", "'rate=50' has a bad value; expected bits a second with their unit"),
         ("loss=101%", "'loss=101%' has a bad value; expected a share from 0% to 100%"),
-        ("lost=1%", "'lost' is no condition; there are rtt, delay"),
+        ("lost=1%", "'lost' is no condition (did you mean 'loss'?); there are rtt, delay"),
+        ("queue=100", "'queue=100' has a bad value; expected a time with its unit, or a size"),
         ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
         ("rtt", "'rtt' has no value; write rtt=20ms"),
         ("loss=1%,", "'' is no condition"),
@@ -47,8 +48,8 @@ struct TextTests {
     }
 
     @Test(arguments: [
-        ("at 3 wlan0 down", "line 1: '3' after 'at' is no time; write one with its unit"),
-        ("at 3s wlan7 down", "line 1: 'wlan7' is no link here; there are wlan0, wwan0"),
+        ("at noon wlan0 down", "line 1: 'noon' after 'at' is no time; write one as in 3s"),
+        ("at 3s wlan7 down", "line 1: 'wlan7' is no link here (did you mean 'wlan0'?); there are"),
         (
             "\nfrom 9s to 3s wlan0 loss=0%..1%",
             "line 2: it ends at 3.0 seconds before it starts at 9.0 seconds"

@@ -157,10 +157,11 @@ final class EventLog: Sendable {
         // It ends with the process.
         Task { [entries] in
             for await event in connection.events {
-                if case .established = event { continue }
-                var text = "\(event)"
-                if case .steering(let steering) = event { text = "\(steering)" }
-                entries.withLockedValue { $0.append(Run.Event(time: clock.now, text: text)) }
+                switch event {
+                // A move says more than its path.
+                case .established, .pathChanged: continue
+                default: entries.withLockedValue { $0.append(Run.Event(time: clock.now, text: "\(event)")) }
+                }
             }
         }
     }

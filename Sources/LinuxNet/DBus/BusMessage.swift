@@ -23,6 +23,9 @@ struct BusMessage {
     var path: String { library.path(message).map { String(cString: $0) } ?? "" }
     var member: String { library.member(message).map { String(cString: $0) } ?? "" }
 
+    /// The client that sent it, by the unique name that only the bus can give (":1.7"), or the bus's own name.
+    var sender: String { library.sender(message).map { String(cString: $0) } ?? "" }
+
     /// The name of the error that this is instead of an answer: `org.freedesktop.DBus.Error.…`
     var errorName: String? {
         library.error(message)?.load(as: SystemdLibrary.Text?.self).map { String(cString: $0) }

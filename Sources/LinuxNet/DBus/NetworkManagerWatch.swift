@@ -26,6 +26,8 @@ package actor NetworkManagerWatch {
     package struct Counters: Sendable, Hashable {
         /// Properties of an unexpected type, and messages that could not be read.
         package var malformed = 0
+        /// Signals in the name of NetworkManager or of the bus that another client sent.
+        package var forged = 0
         /// Complete readings.
         package var readings = 0
         /// Connections that could not be made or were lost, and readings that failed.
@@ -52,6 +54,8 @@ package actor NetworkManagerWatch {
     private var decoder = NetworkManagerDecoder()
     /// Nil until they were read once, and whenever they no longer hold.
     private var objects: NetworkManagerObjects?
+    /// The unique name of the NetworkManager that answered the reading.
+    private var manager: String?
     /// What the owner knows; nil before it was told anything.
     private var delivered: [String: NetworkManagerDevice]?
     /// Something changed that the owner is told of once the messages that have arrived are read.
@@ -214,7 +218,7 @@ package actor NetworkManagerWatch {
             "type='signal',sender='\(Self.service)',path='/org/freedesktop',"
                 + "interface='\(Self.bus).ObjectManager'"
         ) { signal in
-            self.apply { $0.apply(objectSignal: signal, to: &$1) }
+            self.apply(signal) { $0.apply(objectSignal: signal, to: &$1) }
         }
         // One by one: the statistics and the many other things NetworkManager tells of wake nobody here.
         for interface in NetworkManagerObjects.Interface.allCases {
@@ -223,7 +227,7 @@ package actor NetworkManagerWatch {
                     + "interface='\(Self.bus).Properties',member='PropertiesChanged',"
                     + "arg0='\(interface.rawValue)'"
             ) { signal in
-                self.apply { $0.apply(propertiesChanged: signal, to: &$1) }
+                self.apply(signal) { $0.apply(propertiesChanged: signal, to: &$1) }
             }
         }
     }
@@ -267,7 +271,7 @@ package actor NetworkManagerWatch {
         guard let read else { return failed("NetworkManager: an answer of another form") { $0.readNow() } }
         cancel(&retry)
         retryDelay.reset()
-        objects = read
+        (objects, manager) = (read, answer.sender)
         setStatus(.live)
         isNews = true
     }
@@ -282,6 +286,7 @@ package actor NetworkManagerWatch {
 
     /// NetworkManager came, went, or was replaced.
     private func ownerChanged(_ signal: BusMessage) {
+        guard signal.sender == Self.bus else { return forged() }
         do throws(BusMessage.Malformed) {
             _ = try (signal.string(), signal.string())
             if try signal.string().isEmpty {
@@ -299,9 +304,14 @@ package actor NetworkManagerWatch {
         readNow()
     }
 
-    private func apply(_ body: (inout NetworkManagerDecoder, inout NetworkManagerObjects) -> Bool) {
+    private func forged() { shared.withLock { $0.counters.forged += 1 } }
+
+    private func apply(
+        _ signal: BusMessage, _ body: (inout NetworkManagerDecoder, inout NetworkManagerObjects) -> Bool
+    ) {
         // Before the answer to a reading, signals tell what the answer will tell.
         guard var known = objects else { return }
+        guard signal.sender == manager else { return forged() }
         objects = nil
         let isComplete = body(&decoder, &known)
         objects = known

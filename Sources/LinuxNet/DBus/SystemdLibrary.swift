@@ -41,6 +41,8 @@ struct SystemdLibrary: @unchecked Sendable {
     let messageUnref: @convention(c) (Message) -> Message?
     let path: @convention(c) (Message) -> Text?
     let member: @convention(c) (Message) -> Text?
+    /// The unique name that the bus gave the sender, or the bus's own name.
+    let sender: @convention(c) (Message) -> Text?
     /// A sd_bus_error, which begins with a pointer to the error's name.
     let error: @convention(c) (Message) -> UnsafeRawPointer?
     let peekType: @convention(c) (Message, Out<CChar>?, Out<Text?>?) -> CInt
@@ -94,6 +96,7 @@ struct SystemdLibrary: @unchecked Sendable {
         messageUnref = try symbols.find("sd_bus_message_unref")
         path = try symbols.find("sd_bus_message_get_path")
         member = try symbols.find("sd_bus_message_get_member")
+        sender = try symbols.find("sd_bus_message_get_sender")
         error = try symbols.find("sd_bus_message_get_error")
         peekType = try symbols.find("sd_bus_message_peek_type")
         enter = try symbols.find("sd_bus_message_enter_container")

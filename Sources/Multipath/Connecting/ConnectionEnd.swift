@@ -32,9 +32,12 @@ final class ConnectionEnd: Sendable {
     }
 
     private func tell(_ change: (inout State) -> Void) {
-        let (observations, report) = state.withLock { state -> ([any ConnectionObservation], TransferReport?) in
+        let (observations, report) = state.withLock {
+            state -> ([any ConnectionObservation], TransferReport?) in
             change(&state)
-            guard let report = state.report, !state.observations.isEmpty, !state.isTold else { return ([], nil) }
+            guard let report = state.report, !state.observations.isEmpty, !state.isTold else {
+                return ([], nil)
+            }
             state.isTold = true
             return (state.observations, report)
         }

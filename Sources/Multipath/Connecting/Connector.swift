@@ -209,10 +209,14 @@ final class ConnectRequest: Sendable {
                 attempts: result.attempts, omissions: result.omissions)
         }
         switch result.failure ?? .cancelled {
+        // Where there is no path at all, no resolver could be asked either: the paths are the reason.
+        case .resolution where snapshot.status != .satisfied:
+            return make(.noRoute, noRouteReason(snapshot, result.addresses))
         case .resolution(let failure): return make(.resolution, failure.reason)
         case .cancelled: return make(.cancelled, "cancelled")
         case .timedOut
-        where configuration.waitsForPath && result.attempts.isEmpty && !configuration.policy.allowsAny(in: snapshot):
+        where configuration.waitsForPath && result.attempts.isEmpty
+            && !configuration.policy.allowsAny(in: snapshot):
             let refused = result.omissions.contains { $0.refusal != nil }
             return make(
                 refused ? .noAllowedPath : .noRoute, "no allowed path within \(configuration.connectTimeout)")

@@ -11,16 +11,6 @@ import Synchronization
 /// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
 public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
-    /// What happens to a connection.
-    public enum Event: Sendable, Hashable {
-        /// The connection's path works, or does not any more, and why. For MPTCP: no path is left.
-        case viability(Bool, PathTrouble?)
-        /// A plain TCP connection made now would take another path: its interface; nil when that is over.
-        case betterPath(String?)
-        /// What happens to the subflows of an MPTCP connection that is steered.
-        case steering(SteeringEvent)
-    }
-
     /// What is known of the connection as it begins to be followed.
     struct Facts: Sendable {
         var transport: Transport
@@ -56,7 +46,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         var firstSnapshot: PathSnapshot?
         /// Nil until the connection is followed.
         var machines: FollowerMachines?
-        var newListeners: [@Sendable (Event) -> Void] = []
+        var newListeners: [@Sendable (ConnectionEvent) -> Void] = []
         var expectsData = false
     }
 
@@ -64,6 +54,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     private let monitor: PathMonitor
     private let end: ConnectionEnd?
     private let state: Locked<State>
+    private let log = ConnectionEventChannel()
     /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
     private let written = Atomic<Int64>(0)
     /// Whether the machines are told when data moves.
@@ -93,16 +84,27 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             transport: facts.transport, level: facts.level, interface: facts.interfaceName,
             started: facts.established)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
-        state = Locked(State(descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established))
+        state = Locked(
+            State(
+                descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established)
+        )
     }
 
     deinit { stop() }
 
     var token: ConnectionToken? { facts.token }
 
+    /// The connection has come about: its events begin, and so does the following.
+    ///
+    /// - Parameter report: how it came about; nil for a connection that was accepted or adopted.
+    package func begin(_ report: EstablishmentReport?) {
+        log.begin(report)
+        start()
+    }
+
     /// Begins to follow: a moment later where nothing is lost by that. What is sent then is known, and the caller does
     /// not wait to hear how far the connection can be steered.
-    package func start() {
+    private func start() {
         let latest = monitor.latestPath
         let isOpen = state.withLock { state in
             state.firstSnapshot = latest
@@ -167,9 +169,24 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
 
     // MARK: What the connection's user hears
 
+    /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
+    /// tasks may iterate.
+    public var events: ConnectionEvents { log.events }
+
+    /// How the connection came about; nil for one that was accepted or adopted.
+    public var establishment: EstablishmentReport? { log.establishment }
+
+    /// The protocol that both ends agreed on in TLS (ALPN, RFC 7301).
+    package var applicationProtocol: String? { log.applicationProtocol }
+
+    package func agreed(on applicationProtocol: String?) { log.applicationProtocol = applicationProtocol }
+
+    /// Whether `stop` was called.
+    package var isStopped: Bool { log.isClosed }
+
     /// Calls a closure with what happens from now on, on a thread that must not be held up. What is the case already
     /// is told first. Events come in order, and none after `stop` has returned and a few that were under way.
-    public func observe(_ body: @escaping @Sendable (Event) -> Void) {
+    package func observe(_ body: @escaping @Sendable (ConnectionEvent) -> Void) {
         let machines = state.withLock { state in
             if state.descriptor != nil { state.newListeners.append(body) }
             return state.machines
@@ -195,13 +212,14 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     public func transferReport() -> TransferReport {
         state.withLock { state in
             sample(&state, .all)
-            return report(&state)
+            count(&state)
+            return state.meter.report()
         }
     }
 
     /// Ends the following, and lets go of the socket. The subflows stay as they are.
     public func stop() {
-        let ended = state.withLock { state -> (machines: FollowerMachines?, report: TransferReport?)? in
+        let ended = state.withLock { state -> (machines: FollowerMachines?, meter: TransferMeter)? in
             guard let number = state.descriptor?.number else { return nil }
             sample(&state, .all)
             // Its owner may go on using the socket.
@@ -209,11 +227,13 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             state.descriptor = nil
             state.meter.end()
             state.newListeners = []
+            count(&state)
             let machines = state.machines.take()
-            return (machines, end == nil ? nil : report(&state))
+            return (machines, state.meter)
         }
         guard let ended else { return }
-        if let report = ended.report { end?.ended(report) }
+        log.close(ended.meter)
+        end?.ended(ended.meter.report())
         if let machines = ended.machines {
             monitor.runtime.thread.submit { machines.end() }
         } else {
@@ -251,7 +271,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         if written.load(ordering: .relaxed) != 0 { dataMoves() }
     }
 
-    func takeNewListeners() -> [@Sendable (Event) -> Void] {
+    func takeNewListeners() -> [@Sendable (ConnectionEvent) -> Void] {
         state.withLock { state in
             defer { state.newListeners = [] }
             return state.newListeners
@@ -266,7 +286,15 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         nextBooking.store(isSteered || !facts.transport.isMPTCP ? .max : next, ordering: .relaxed)
     }
 
-    func note(_ event: SteeringEvent) { state.withLock { $0.meter.note(event) } }
+    /// Something has happened to the connection.
+    package func tell(_ event: ConnectionEvent) {
+        if case .steering(let event) = event {
+            state.withLock { $0.meter.note(event) }
+            log.add(event)
+        } else {
+            log.add(event)
+        }
+    }
 
     func look(mayGlance: Bool) -> SteeringLook {
         // First: what is written after the sample is to be told again.
@@ -318,9 +346,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         state.meter.ingest(sample, naming: naming) { monitor.latestPath }
     }
 
-    private func report(_ state: inout State) -> TransferReport {
+    private func count(_ state: inout State) {
         state.meter.count(
             sent: sent.exchange(0, ordering: .relaxed), received: received.exchange(0, ordering: .relaxed))
-        return state.meter.report()
     }
 }

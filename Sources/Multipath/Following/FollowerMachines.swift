@@ -13,7 +13,7 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
     private var firstSnapshot: PathSnapshot?
     /// How far the connection can be steered, until steering begins.
     private var assignment = SteeringRegistry.Assignment()
-    private var listeners: [@Sendable (ConnectionFollower.Event) -> Void] = []
+    private var listeners: [@Sendable (ConnectionEvent) -> Void] = []
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
     private var isEnded = false
 
@@ -160,12 +160,10 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
 
     // MARK: Outputs
 
-    func tell(_ event: SteeringEvent) {
-        follower?.note(event)
-        tell(.steering(event))
-    }
+    func tell(_ event: SteeringEvent) { tell(.steering(event)) }
 
-    private func tell(_ event: ConnectionFollower.Event) {
+    private func tell(_ event: ConnectionEvent) {
+        follower?.tell(event)
         for listener in listeners { listener(event) }
     }
 

@@ -15,20 +15,20 @@ extension ConnectedSocket {
     func follow(hasHints: Bool, policy: PathPolicy?) throws -> ConnectionFollower {
         let follower = try pending.makeFollower(
             hasHints: hasHints, families: report.addresses.families, policy: policy)
-        follower.start()
+        follower.begin(report)
         return follower
     }
 }
 
 extension ConnectedSocket {
-    /// Follows this connection as soon as `start` is said.
+    /// Follows this connection as soon as `begin` is said.
     package func makeFollower(policy: PathPolicy) throws -> ConnectionFollower {
         try pending.makeFollower(families: report.addresses.families, policy: policy)
     }
 }
 
 extension PendingConnection {
-    /// Follows this connection as soon as `start` is said.
+    /// Follows this connection as soon as `begin` is said.
     ///
     /// - Parameters:
     ///   - families: in which its destination has addresses.
@@ -75,11 +75,11 @@ public struct AcceptedConnections: Sendable {
     /// - Throws: the kernel's error where there is no descriptor left.
     public func follow(_ descriptor: CInt, mode: MultipathMode = .handover) throws -> ConnectionFollower {
         let follower = try makeFollower(descriptor, mode)
-        follower.start()
+        follower.begin(nil)
         return follower
     }
 
-    /// Follows as soon as `start` is said.
+    /// Follows as soon as `begin` is said.
     package func makeFollower(_ descriptor: CInt, _ mode: MultipathMode) throws -> ConnectionFollower {
         try ConnectionFollower(
             adopting: descriptor, SteeringConfiguration(mode: mode, isAcceptor: true),
@@ -95,7 +95,7 @@ extension ListeningSocket {
 }
 
 extension ConnectionFollower {
-    /// Follows a connection that a listener accepted, or that other code opened, as soon as `start` is said. Its own
+    /// Follows a connection that a listener accepted, or that other code opened, as soon as `begin` is said. Its own
     /// path is not judged: it has no choice of paths.
     ///
     /// - Parameters:

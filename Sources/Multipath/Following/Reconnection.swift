@@ -135,7 +135,8 @@ extension Connector {
             // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
-                connection: leased, interface: leased.report.interface, observe: { leased.follower.observe($0) },
+                connection: leased, interface: leased.report.interface,
+                observe: { leased.follower.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
         return try await runner.run(progress)

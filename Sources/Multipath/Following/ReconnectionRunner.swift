@@ -5,14 +5,14 @@ package struct DialedConnection<Connection: Sendable>: Sendable {
     package var connection: Connection
     package var interface: String
     /// Calls a closure with what the connection's follower tells.
-    package var observe: @Sendable (@escaping @Sendable (ConnectionFollower.Event) -> Void) -> Void
+    package var observe: @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void
     /// Wakes whoever waits on the connection; it is closed soon after.
     package var interrupt: @Sendable () -> Void
     package var close: @Sendable () async -> Void
 
     package init(
         connection: Connection, interface: String,
-        observe: @escaping @Sendable (@escaping @Sendable (ConnectionFollower.Event) -> Void) -> Void,
+        observe: @escaping @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
@@ -32,7 +32,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
     package typealias Dial = @Sendable (ReconnectionMachine.Route) async throws -> Dialed
 
     fileprivate enum Message: Sendable {
-        case watch(ReconnectionMachine.AttemptID, ConnectionFollower.Event)
+        case watch(ReconnectionMachine.AttemptID, ConnectionEvent)
         case progress(ReconnectionMachine.AttemptID)
         case pathAppeared
         case time
@@ -213,10 +213,10 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             case .watch(let id, let event):
                 guard id == current?.id else { return }
                 switch event {
-                case .viability(let isViable, let trouble):
+                case .viabilityChanged(let isViable, let trouble):
                     await perform(machine.viability(isViable ? nil : trouble, at: .now), &group)
-                case .betterPath(let name): await perform(machine.betterPath(name, at: .now), &group)
-                case .steering: break
+                case .betterPathAvailable(let name): await perform(machine.betterPath(name, at: .now), &group)
+                default: break
                 }
             case .progress(let id): if id == current?.id { machine.progressed() }
             case .pathAppeared: await perform(machine.pathAppeared(at: .now), &group)

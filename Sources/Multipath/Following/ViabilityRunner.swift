@@ -18,7 +18,7 @@ final class ViabilityRunner: @unchecked Sendable {
 
     private let subject: Subject
     private let monitor: PathMonitor
-    private let tell: (ConnectionFollower.Event) -> Void
+    private let tell: (ConnectionEvent) -> Void
     /// Something was said to the machine that its owner does not know of.
     private let settle: () -> Void
     private var machine: ViabilityMachine?
@@ -31,7 +31,7 @@ final class ViabilityRunner: @unchecked Sendable {
     private var isActive = false
 
     init(
-        _ subject: Subject, monitor: PathMonitor, tell: @escaping (ConnectionFollower.Event) -> Void,
+        _ subject: Subject, monitor: PathMonitor, tell: @escaping (ConnectionEvent) -> Void,
         settle: @escaping () -> Void
     ) {
         self.subject = subject
@@ -50,10 +50,10 @@ final class ViabilityRunner: @unchecked Sendable {
     func needsSample(at now: MonotonicTime) -> Bool { machine?.needsSample(at: now) ?? false }
 
     /// What is the case, for those who ask late.
-    var told: [ConnectionFollower.Event] {
-        var told: [ConnectionFollower.Event] = []
-        if let trouble = machine?.trouble { told.append(.viability(false, trouble)) }
-        if let better = machine?.betterPath { told.append(.betterPath(better)) }
+    var told: [ConnectionEvent] {
+        var told: [ConnectionEvent] = []
+        if let trouble = machine?.trouble { told.append(.viabilityChanged(isViable: false, reason: trouble)) }
+        if let better = machine?.betterPath { told.append(.betterPathAvailable(better)) }
         return told
     }
 
@@ -113,11 +113,12 @@ final class ViabilityRunner: @unchecked Sendable {
         for action in actions ?? [] {
             switch action {
             case .viability(let isViable, let trouble):
-                if !isViable, let trouble, trouble.isSilence, let path = monitor.latestPath?.interface(index) {
+                if !isViable, let trouble, trouble.isSilence, let path = monitor.latestPath?.interface(index)
+                {
                     monitor.suspicions.silent(path, at: .now)
                 }
-                tell(.viability(isViable, trouble))
-            case .betterPath(let name): tell(.betterPath(name))
+                tell(.viabilityChanged(isViable: isViable, reason: trouble))
+            case .betterPath(let name): tell(.betterPathAvailable(name))
             case .probe: probe()
             }
         }

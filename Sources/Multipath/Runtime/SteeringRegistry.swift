@@ -83,7 +83,9 @@ final class SteeringRegistry: @unchecked Sendable {
         switch control.limit(of: token) {
         case nil: return Assignment(level: .perConnection, control: control)
         case .foreignSocket? where !permissions.isAcceptor && permissions.maySteerAll:
-            if endpoints == nil { endpoints = try? ControlLevel.systemWide(because: .foreignSocket).makeControl() }
+            if endpoints == nil {
+                endpoints = try? ControlLevel.systemWide(because: .foreignSocket).makeControl()
+            }
             return Assignment(
                 level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)
         case .some(let limit): return Assignment(level: .observeOnly(because: limit))

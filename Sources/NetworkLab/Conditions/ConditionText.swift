@@ -57,8 +57,12 @@ public struct ConditionSetting: Sendable, Hashable {
             name = name.dropFirst(candidate.rawValue.count + 1)
         }
         guard let key = Key(rawValue: String(name)) else {
-            let keys = Key.allCases.map(\.rawValue).joined(separator: ", ")
-            throw LabTextError("'\(name)' is no condition; there are \(keys), and up. or down. before most")
+            let keys = Key.allCases.map(\.rawValue)
+            throw LabTextError(
+                """
+                '\(name)' is no condition\(Suggestion.hint(for: name, among: keys)); there are \
+                \(keys.joined(separator: ", ")), and up. or down. before most
+                """)
         }
         guard side == .both || key.hasSides else {
             throw LabTextError("'\(key.rawValue)' is for the whole link; leave '\(side.rawValue).' out")
@@ -103,7 +107,7 @@ extension ConditionSetting.Key {
 
     fileprivate var expectation: String {
         switch self {
-        case .rtt, .delay, .jitter: "expected a time with its unit, us, ms or s, of an hour at most"
+        case .rtt, .delay, .jitter: "expected a time of an hour at most, in seconds or with its unit"
         case .rate: "expected bits a second with their unit, kbit, mbit or gbit, or 'unlimited'"
         case .queue: "expected a time with its unit, or a size in b, kb or mb"
         case .loss, .duplicate, .corrupt: "expected a share from 0% to 100%"
@@ -112,7 +116,7 @@ extension ConditionSetting.Key {
         case .gilbert: "expected TO-BAD%/TO-GOOD%, then perhaps /LOSS-IN-BAD% and /LOSS-IN-GOOD%"
         case .blackhole: "expected both, up, down or none"
         case .middlebox: "expected none, strip, drop or block-joins"
-        case .nat: "expected how long an idle flow is remembered, with its unit, or 'off'"
+        case .nat: "expected how long an idle flow is remembered, or 'off'"
         }
     }
 
@@ -120,7 +124,10 @@ extension ConditionSetting.Key {
         switch self {
         case .rtt, .delay, .jitter: return LabText.time(text).map { .time($0) }
         case .rate: return text == "unlimited" ? .rate(nil) : LabText.rate(text).map { .rate($0) }
-        case .queue: return LabText.time(text).map { .time($0) } ?? LabText.bytes(text).map { .bytes($0) }
+        case .queue:
+            // A bare number could be either.
+            guard text.last?.isNumber != true else { return nil }
+            return LabText.time(text).map { .time($0) } ?? LabText.bytes(text).map { .bytes($0) }
         case .loss, .duplicate, .corrupt: return LabText.share(text).map { .share($0) }
         case .reorder: return text == "jitter" ? .jitterReorders : LabText.share(text).map { .share($0) }
         case .burst:
@@ -224,12 +231,11 @@ extension ConditionSetting {
 
 /// Numbers with their units, as they stand in flags and scenario files.
 enum LabText {
-    /// A time with its unit, of an hour at most.
+    /// A time of an hour at most, in the forms of `Duration(parsing:)`; zero too.
     static func time(_ text: Substring) -> Duration? {
-        guard let nanoseconds = scaled(text, [("ms", 1e6), ("us", 1e3), ("s", 1e9), ("min", 60e9)]),
-            nanoseconds <= 3600e9
-        else { return nil }
-        return .nanoseconds(Int64(nanoseconds))
+        if let number = scaled(text, [("ms", 1), ("us", 1), ("s", 1), ("", 1)]), number == 0 { return .zero }
+        guard let time = Duration(parsing: text), time <= .seconds(3600) else { return nil }
+        return time
     }
 
     /// Bits a second with their unit, from 1 kbit up.

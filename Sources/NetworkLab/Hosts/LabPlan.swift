@@ -76,9 +76,10 @@ public struct LabPlan: Sendable, Hashable {
         let typed = links.filter { $0.type.rawValue == word }
         if typed.count == 1 { return typed[0] }
         let names = links.map(\.name).joined(separator: ", ")
+        let hint = Suggestion.hint(for: word, among: links.flatMap { [$0.name, $0.type.rawValue] })
         throw LabTextError(
             typed.isEmpty
-                ? "'\(word)' is no link here; there are \(names)"
+                ? "'\(word)' is no link here\(hint); there are \(names)"
                 : "'\(word)' is more than one link; name one of \(names)")
     }
 

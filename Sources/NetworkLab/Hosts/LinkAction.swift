@@ -1,3 +1,5 @@
+import PathCore
+
 /// What may happen to a link: other conditions, or a fault that is no packet loss.
 public enum LinkAction: Sendable, Hashable {
     case change(ConditionChange)
@@ -59,9 +61,12 @@ public enum LinkAction: Sendable, Hashable {
             } else if words.isEmpty {
                 throw LabTextError("expected a condition such as rtt=20ms, or a fault such as down")
             } else if words.count == 1, !words[0].contains("="), !words[0].hasSuffix("blackhole") {
-                let faults = Self.words.map(\.0).joined(separator: ", ")
+                let faults = Self.words.map(\.0)
                 throw LabTextError(
-                    "'\(text)' is no condition and no fault; write KEY=VALUE, or one of \(faults)")
+                    """
+                    '\(text)' is no condition and no fault\(Suggestion.hint(for: text, among: faults)); \
+                    write KEY=VALUE, or one of \(faults.joined(separator: ", "))
+                    """)
             } else {
                 self = .change(try ConditionChange(parsing: words.joined()))
             }

@@ -83,8 +83,12 @@ public struct Scenario: Sendable, Hashable {
         let words = tags.split(separator: ",", omittingEmptySubsequences: false)
         let types: [InterfaceType] = [.wired, .wifi, .cellular, .tunnel, .other]
         guard let type = types.first(where: { $0.rawValue == words[0] }) else {
-            let list = types.map(\.rawValue).joined(separator: ", ")
-            throw LabTextError("'\(words[0])' is no type of link; there are \(list)")
+            let list = types.map(\.rawValue)
+            throw LabTextError(
+                """
+                '\(words[0])' is no type of link\(Suggestion.hint(for: words[0], among: list)); \
+                there are \(list.joined(separator: ", "))
+                """)
         }
         var link = LabPlan.Link(String(name), type)
         for word in words.dropFirst() {
@@ -168,7 +172,7 @@ public struct Scenario: Sendable, Hashable {
     private static func time(_ text: Substring, _ keyword: String) throws(LabTextError) -> Duration {
         guard let time = LabText.time(text), time > .zero || keyword == "at" || keyword == "from" else {
             throw LabTextError(
-                "'\(text)' after '\(keyword)' is no time; write one with its unit, as in 3s or 500ms")
+                "'\(text)' after '\(keyword)' is no time; write one as in 3s or 500ms")
         }
         return time
     }

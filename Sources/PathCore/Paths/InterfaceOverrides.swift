@@ -59,11 +59,13 @@ public struct InterfaceOverrides: Sendable, Hashable {
                 case "not-constrained": override.isConstrained = false
                 default:
                     guard let type = InterfaceType(rawValue: String(word)) else {
+                        let types = InterfaceType.allCases.map(\.rawValue)
+                        let words = types + ["expensive", "not-expensive", "constrained", "not-constrained"]
                         throw Malformed(
                             description: """
                                 \(environmentVariable): '\(word)' in '\(entry)' is none of \
-                                \(InterfaceType.allCases.map(\.rawValue).joined(separator: ", ")), \
-                                [not-]expensive, [not-]constrained
+                                \(types.joined(separator: ", ")), [not-]expensive, [not-]constrained\
+                                \(Suggestion.hint(for: word, among: words))
                                 """)
                     }
                     override.type = type

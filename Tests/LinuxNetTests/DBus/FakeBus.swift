@@ -45,6 +45,9 @@ final class FakeBus: Sendable {
         var serial: UInt32 = 0
     }
 
+    /// NetworkManager's unique name.
+    static let managerName = ":1.2"
+
     let address: String
     private let name = "multipath-test-\(UUID().uuidString)"
     private let listener: CInt
@@ -98,7 +101,7 @@ final class FakeBus: Sendable {
     /// Sends a signal from NetworkManager, or as the bus itself.
     func signal(
         _ path: String, _ member: String, of interface: String = "org.freedesktop.DBus.Properties",
-        from sender: String = ":1.2", _ body: Answer
+        from sender: String = managerName, _ body: Answer
     ) {
         state.withLock { state in
             guard let client = state.client else { return }
@@ -136,8 +139,12 @@ final class FakeBus: Sendable {
                 }
                 guard let answer else { return }
                 state.serial += 1
+                // An error says that the bus knows no such name; what NetworkManager answers comes from its unique name.
+                let sender =
+                    member == "GetManagedObjects" && answer.error == nil
+                    ? managerName : "org.freedesktop.DBus"
                 let fields: [(UInt8, String, String)] =
-                    [(7, "s", "org.freedesktop.DBus")] + (answer.error.map { [(4, "s", $0)] } ?? [])
+                    [(7, "s", sender)] + (answer.error.map { [(4, "s", $0)] } ?? [])
                 send(
                     client,
                     BusWriter.message(

@@ -33,6 +33,42 @@ struct NetworkManagerTests {
         #expect(facts.watch.counters.readings == 1)
     }
 
+    @Test("believes NetworkManager alone, and no other client of the bus that sends it the same signals")
+    func forged() async throws {
+        let network = try await ManagedNetwork()
+        let facts = WatchedFacts(network.address)
+        defer { facts.watch.stop() }
+        try await facts.wait("the first facts") { $0?["wlan0"]?.metered == .yes }
+        let forger = try BusForger(path: String(network.address.dropFirst("unix:path=".count)))
+        let service = "org.freedesktop.NetworkManager"
+        for number in 0..<10 as Range<UInt32> {
+            forger.signal(
+                "/org/freedesktop/NetworkManager/IP4Config/\(number)", "PropertiesChanged",
+                FakeBus.Answer("sa{sv}as") {
+                    $0.string("\(service).IP4Config")
+                    $0.properties([
+                        (
+                            "Nameservers", "au",
+                            { $0.array(alignment: 4) { $0.number(UInt32(bigEndian: 0x0606_0606)) } }
+                        )
+                    ])
+                    $0.array(alignment: 4) { _ in }
+                })
+        }
+        forger.signal(
+            "/org/freedesktop/DBus", "NameOwnerChanged", of: "org.freedesktop.DBus",
+            FakeBus.Answer("sss") { for text in [service, ":1.1", ""] { $0.string(text) } })
+        try forger.waitForBus()
+        try await network.run(
+            "nmcli connection modify home connection.metered no && nmcli device reapply wlan0")
+        try await facts.wait("the true change") { $0?["wlan0"]?.metered == .no }
+        let servers = Set(facts.all.compactMap { $0["wlan0"]?.nameServers })
+        #expect(servers == [[IPAddress("192.0.2.53")!, IPAddress("2001:db8::53")!]])
+        #expect(facts.watch.status == .live)
+        #expect(facts.watch.counters.readings == 1)
+        #expect(facts.watch.counters.forged > 0)
+    }
+
     @Test("follows an interface that appears and one that goes")
     func interfaces() async throws {
         let network = try await ManagedNetwork()

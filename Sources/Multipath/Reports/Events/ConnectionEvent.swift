@@ -1,0 +1,68 @@
+/// What happens to a connection: an element of `ConnectionEvents`.
+public enum ConnectionEvent: Sendable, Hashable {
+    /// The connection came about, and how. A connection that was accepted has no such event.
+    case established(EstablishmentReport)
+    /// The connection is plain TCP, and why.
+    case fallback(FallbackReason)
+    /// The connection's path does not carry it any more, and why, or carries it again. For MPTCP: no path is left.
+    case viabilityChanged(isViable: Bool, reason: PathTrouble?)
+    /// A plain TCP connection made now would take another path: its interface; nil when that is over.
+    case betterPathAvailable(String?)
+    /// Another path carries the data of an MPTCP connection now: its interface.
+    case pathChanged(String)
+    /// What happens to the subflows of an MPTCP connection that is steered.
+    case steering(SteeringEvent)
+    /// The consumer read too slowly: so many events were dropped here. What holds at this moment follows, as for a
+    /// new consumer, then what happens from now on.
+    case dropped(Int)
+    /// The connection has ended, with all that it carried. No event follows.
+    case closed(TransferReport)
+}
+
+extension ConnectionEvent: CustomStringConvertible {
+    /// The event in words: `the path does not carry the connection: no answer`.
+    public var description: String {
+        switch self {
+        case .established(let report): "\(report)"
+        case .fallback(let reason): "\(Transport.tcp(fallback: reason))"
+        case .viabilityChanged(true, _): "the path carries the connection again"
+        case .viabilityChanged(false, let reason):
+            "the path does not carry the connection" + (reason.map { ": \($0.words)" } ?? "")
+        case .betterPathAvailable(let name?): "\(name) would be a better path"
+        case .betterPathAvailable(nil): "no other path would be better any more"
+        case .pathChanged(let name): "\(name) carries the data now"
+        case .steering(let event): "\(event)"
+        case .dropped(let count): "\(count) event\(count == 1 ? " was" : "s were") read too late, and dropped"
+        case .closed(let report): "closed; \(report)"
+        }
+    }
+
+    /// The event's name in JSON, such as `viability`.
+    public var name: String {
+        switch self {
+        case .established: "established"
+        case .fallback: "fallback"
+        case .viabilityChanged: "viability"
+        case .betterPathAvailable: "better_path"
+        case .pathChanged: "path"
+        case .steering(let event): event.name
+        case .dropped: "dropped"
+        case .closed: "closed"
+        }
+    }
+
+    /// What JSON says beside the name. Reports stand for themselves: `EstablishmentReport` and `TransferReport`
+    /// are `Encodable`.
+    public var fields: [String: String] {
+        switch self {
+        case .established, .closed: [:]
+        case .fallback(let reason): ["reason": reason.rawValue]
+        case .viabilityChanged(let isViable, let reason):
+            ["viable": "\(isViable)", "reason": reason?.rawValue ?? ""]
+        case .betterPathAvailable(let name): ["interface": name ?? ""]
+        case .pathChanged(let name): ["interface": name]
+        case .steering(let event): event.fields
+        case .dropped(let count): ["count": "\(count)"]
+        }
+    }
+}
