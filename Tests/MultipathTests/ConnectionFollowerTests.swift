@@ -51,12 +51,17 @@ struct ConnectionFollowerTests {
         snapshot.excluded.removeAll { $0.interface.name == "lo" }
         snapshot.generation += 1
         world.publish(snapshot)
-        try await Program.wait("the loss") { world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)] }
+        try await Program.wait("the loss") {
+            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)]
+        }
         let late = Locked<[ConnectionEvent]>([])
         follower.observe { event in late.withLock { $0.append(event) } }
         world.publish(real)
         try await Program.wait("the return") {
-            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone), .viabilityChanged(isViable: true, reason: nil)]
+            world.told == [
+                .viabilityChanged(isViable: false, reason: .interfaceGone),
+                .viabilityChanged(isViable: true, reason: nil),
+            ]
         }
         #expect(late.withLock { $0 } == world.told)
         follower.stop()
@@ -74,7 +79,9 @@ struct ConnectionFollowerTests {
         snapshot.generation += 1
         world.publish(snapshot)
         world.listen(follower)
-        try await Program.wait("the loss") { world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)] }
+        try await Program.wait("the loss") {
+            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)]
+        }
         follower.stop()
         _ = socket.report
     }
@@ -116,11 +123,15 @@ struct ConnectionFollowerTests {
         }
         #expect(others.count < 300)
         follower.expectsData = true
-        try await Program.wait("the verdict") { world.told == [.viabilityChanged(isViable: false, reason: .noAnswer)] }
+        try await Program.wait("the verdict") {
+            world.told == [.viabilityChanged(isViable: false, reason: .noAnswer)]
+        }
         for other in others { other.close() }
         // Room again: a later question is answered.
         while world.accept() != nil {}
-        try await Program.wait("the answer") { world.told.last == .viabilityChanged(isViable: true, reason: nil) }
+        try await Program.wait("the answer") {
+            world.told.last == .viabilityChanged(isViable: true, reason: nil)
+        }
         follower.stop()
         _ = socket.report
     }

@@ -31,7 +31,8 @@ struct SuspicionTests {
         #expect(first.report.interface == "wlan0")
         try network.silenceWiFi(true)
         let verdict = OneShot()
-        first.follower.observe { event in if event == .viabilityChanged(isViable: false, reason: .noAcknowledgement) { verdict.fire() }
+        first.follower.observe { event in
+            if event == .viabilityChanged(isViable: false, reason: .noAcknowledgement) { verdict.fire() }
         }
         sendIntoSilence(first)
         await verdict.wait()
