@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
 
-.PHONY: demo test build examples bench bench-quick bench-build sanitize format format-check clean
+.PHONY: demo test build docs examples bench bench-quick bench-build sanitize format format-check clean
 
 demo:
 	@scripts/setup.sh
@@ -17,6 +17,11 @@ test:
 build:
 	@scripts/setup.sh
 	swift build
+
+# The pages in Documentation.docc, with every public symbol, by the toolchain's own docc. Warnings are errors.
+docs:
+	@scripts/setup.sh docs
+	@scripts/docs.sh
 
 # A package of its own, whose dependencies take minutes to build. Both programs are then run against nginx.
 examples:

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 
 import PackageDescription
 
@@ -45,6 +45,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CLab"),
         // For MultipathDNS alone: DNS over sockets of one interface, which getaddrinfo can't do.
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
@@ -95,7 +96,11 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
-        .target(name: "NetworkLab", dependencies: ["LinuxNet", "PathCore"], swiftSettings: strict),
+        // The lab's syscalls, which the library does without: namespaces, taps, packet sockets, mounts.
+        .target(
+            name: "LabNet", dependencies: ["LinuxNet", "PathCore", "CLab", "CLinux"], swiftSettings: strict),
+        .target(
+            name: "NetworkLab", dependencies: ["LabNet", "LinuxNet", "PathCore"], swiftSettings: strict),
         .executableTarget(
             name: "mplab", dependencies: ["NetworkLab", "LinuxNet", "CommandSupport"],
             swiftSettings: strict),
@@ -116,7 +121,8 @@ let package = Package(
 
         // Shared by the test targets only.
         .target(
-            name: "TestSupport", dependencies: ["LinuxNet"], path: "Tests/TestSupport", swiftSettings: strict),
+            name: "TestSupport", dependencies: ["LabNet", "LinuxNet", "PathCore"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         // A program that a test runs in a namespace.
         .executableTarget(
             name: "racestorm",
@@ -128,15 +134,17 @@ let package = Package(
             swiftSettings: strict),
         // A client in a lab, whose paths it lets go bad.
         .executableTarget(
-            name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "NetworkLab"], path: "Tests/ModeProbe",
+            name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"],
+            path: "Tests/ModeProbe",
             swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LinuxNetTests", dependencies: ["LinuxNet", "TestSupport", "subflow-probe"],
+            name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
-            name: "MultipathTests", dependencies: ["Multipath", "TestSupport"], swiftSettings: strict),
+            name: "MultipathTests", dependencies: ["Multipath", "LabNet", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
         .testTarget(
@@ -158,6 +166,14 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        // The code in the documentation's pages, which scripts/snippets.py compares with it.
+        .testTarget(
+            name: "DocumentationSnippets",
+            dependencies: [
+                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting", "NetworkLab",
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing of the Debian packages that building (and, with "test", testing; with "bench", measuring)
-# needs. Measuring also wants packages of PyPI: what it is compared with.
-# Nothing is asked of the network or of sudo where all is there already.
+# Installs what is missing of the Debian packages that building needs, and with an argument one thing more: "test",
+# "docs" or "bench". Measuring also takes packages of PyPI: what the library is compared with.
+# Where all is there already it asks nothing of the network or of sudo.
 set -euo pipefail
 
 packages=(libmnl-dev libc-ares-dev pkg-config)
@@ -16,8 +16,10 @@ if [ "${1:-}" = bench ]; then
     python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 
+if [ "${1:-}" = docs ]; then command -v python3 > /dev/null || packages+=(python3); fi
+
 if ! command -v swift > /dev/null; then
-    echo "setup: no swift in PATH; install Swift 6.1 or later from https://www.swift.org/install/linux/" >&2
+    echo "setup: no swift in PATH; install Swift 6.2 or later from https://www.swift.org/install/linux/" >&2
     exit 1
 fi
 
@@ -26,8 +28,8 @@ for package in "${packages[@]}"; do
     status=$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2> /dev/null || true)
     [ "$status" = installed ] || missing+=("$package")
 done
-# Into a folder of the benchmarks' own, where Debian lets pip write. What can't be had is no failure: the table says
-# who is missing, and how to install it.
+# Into a folder of the benchmarks' own, where Debian lets pip write. A package that can't be installed is no failure:
+# the table says which contender is missing, and how to install it.
 install_peers() {
     local folder modules=() module
     folder=$(dirname "$(realpath "$0")")/../Benchmarks/.build/peers

@@ -18,13 +18,17 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,5 +139,20 @@ static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor,
 // Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than whoever started it.
 extern char *secure_getenv(const char *name);
 static inline const char *mp_trusted_environment(const char *name) { return secure_getenv(name); }
+
+// Declared to _GNU_SOURCE only, which Swift's importer doesn't define.
+static inline int mp_accept(int socket) {
+    return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+// An abstract Unix address: it has no file, belongs to a network namespace and ends with its socket.
+static inline socklen_t mp_abstract_address(struct sockaddr_un *address, const char *name) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    size_t length = strlen(name);
+    if (length > sizeof address->sun_path - 1) length = sizeof address->sun_path - 1;
+    memcpy(address->sun_path + 1, name, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
 
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }

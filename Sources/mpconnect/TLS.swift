@@ -18,6 +18,8 @@ struct TLS: Sendable {
     init(host: String, protocols: [String], authorities: String?, isVerified: Bool) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.applicationProtocols = protocols
+        // RFC 8996: TLS 1.0 and 1.1 must not be used.
+        configuration.minimumTLSVersion = .tlsv12
         if let authorities { configuration.trustRoots = .file(authorities) }
         if !isVerified { configuration.certificateVerification = .none }
         do {

@@ -114,7 +114,7 @@ private struct LiveTable {
         defer { try? write(frame.close()) }
         for await event in events {
             switch event {
-            case .path(let path): screen.show(path, at: WallTime.text)
+            case .path(let path): screen.show(path, at: WallClock.text)
             case .terminal(.resized): break
             case .terminal(.suspend):
                 try write(frame.close())

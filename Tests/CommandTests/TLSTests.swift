@@ -6,8 +6,8 @@ import Testing
 /// `mpconnect --tls` against nginx with a certificate chain of the test's own, over two paths.
 @Suite("mpconnect --tls", .needsNamespaces, .needs("openssl", "nginx", "ip", "nft"))
 struct TLSTests {
-    /// In the client: `$root` is trusted; `nginx_with KIND PORT` starts nginx in the server with that certificate, on
-    /// all its addresses; `ask ARGUMENTS…` sends a request for its page, whose answer and status it prints;
+    /// In the client: `$root` is trusted; `nginx_with KIND PORT [VERSIONS]` starts nginx in the server with that
+    /// certificate and those versions of TLS, on all its addresses; `ask ARGUMENTS…` sends a request for its page, whose answer and status it prints;
     /// `mute MATCH…` makes the server deaf to all but handshakes. 203.0.113.2 is the server's as well.
     private func run(
         _ certificates: TestCertificates, _ script: String, within limit: Duration = .seconds(60)
@@ -28,7 +28,7 @@ struct TLSTests {
                     fastcgi_temp_path $PWD/$2/c; uwsgi_temp_path $PWD/$2/d; scgi_temp_path $PWD/$2/e;
                     server {
                         listen $2 ssl http2;
-                        ssl_protocols TLSv1.2 TLSv1.3;
+                        ssl_protocols ${3:-TLSv1.2 TLSv1.3}; ssl_ciphers DEFAULT@SECLEVEL=0;
                         ssl_certificate $folder/$1.pem; ssl_certificate_key $folder/server.key;
                     }
                 }
@@ -102,6 +102,25 @@ struct TLSTests {
         #expect(
             result.outputText == "a page of nginx\nstatus 0\nstatus 1\na page of nginx\n", "\(result.errors)")
         #expect(result.errors.contains("the certificate is for other names; the address is not among them"))
+    }
+
+    @Test("refuses a server that speaks no newer TLS than 1.1, also with --insecure")
+    func oldVersions() async throws {
+        let result = try await run(
+            TestCertificates(),
+            """
+            nginx_with good 443 'TLSv1 TLSv1.1'
+            server openssl s_client -connect 203.0.113.1:443 -cipher DEFAULT@SECLEVEL=0 < /dev/null 2>&1 |
+                grep -m 1 -o 'Protocol  *: TLSv1.1' || true
+            ask --resolve server.example:443:203.0.113.1 server.example:443
+            printf 'GET / HTTP/1.0\\r\\n\\r\\n' | "$bin/mpconnect" --tls --insecure 203.0.113.1:443 ||
+                echo "status $?"
+            """)
+        #expect(
+            result.outputText.split(separator: "\n").suffix(2) == ["status 1", "status 1"], "\(result.errors)"
+        )
+        // The server itself does answer.
+        #expect(result.outputText.contains("TLSv1.1"), "\(result.outputText)")
     }
 
     @Test("refuses a wrong name, an expired certificate and an unknown authority, each in clear words")

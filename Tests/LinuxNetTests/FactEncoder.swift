@@ -112,6 +112,8 @@ enum FactEncoder {
     private static func message(_ type: UInt16, _ fill: (borrowing NetlinkRequest) -> Void) -> [UInt8] {
         let request = NetlinkRequest(type: type, flags: 0, sequence: 1)
         fill(request)
-        return Array(request.bytes)
+        var bytes: [UInt8] = []
+        request.withBytes { bytes += $0 }
+        return bytes
     }
 }

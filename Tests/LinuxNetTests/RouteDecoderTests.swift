@@ -128,7 +128,7 @@ struct RouteDecoderTests {
             }
             events += bytes.withUnsafeBytes { datagram in
                 _ = try? NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
-                    _ = NetlinkAnswer.error(in: message)
+                    _ = (NetlinkRefusal(inError: message).detail, NetlinkRefusal(inDone: message).detail)
                     _ = decoder.fact(in: message)
                     _ = decoder.route(in: message)?.hops
                     _ = NexthopObject(message)

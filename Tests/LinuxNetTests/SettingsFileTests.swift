@@ -89,6 +89,37 @@ struct SettingsFileTests {
         }
     }
 
+    @Test(
+        "of another user is edited by root with that user's rights, wherever the user's links lead",
+        .needsRoot)
+    func ofAnotherUser() throws {
+        let folder = try TemporaryFolder()
+        try folder.makeFolder("home/config")
+        try folder.makeFolder("system")
+        try folder.write("root's\n", to: "system/paths.conf")
+        chmod(folder.file("system/paths.conf"), 0o644)
+        for name in ["home", "home/config"] { chown(folder.file(name), 65_534, 65_534) }
+        try folder.link("home/file.conf", to: folder.file("system/paths.conf"))
+        try folder.link("home/folder", to: folder.file("system"))
+        for name in ["home/file.conf", "home/folder/paths.conf"] {
+            let error = #expect(throws: SystemError.self) {
+                try SettingsFile(folder.file(name)).update { ($0 ?? "") + "expensive no x\n" }
+            }
+            #expect(error?.errno == EACCES)
+        }
+        #expect(try folder.text("system/paths.conf") == "root's\n")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("system")) == ["paths.conf"])
+
+        // What is the user's own is written, and stays the user's.
+        let own = folder.file("home/config/multipath/paths.conf")
+        try SettingsFile(own).update { _ in "expensive no x\n" }
+        var status = stat()
+        #expect(lstat(own, &status) == 0 && status.st_uid == 65_534 && status.st_gid == 65_534)
+        // Root has its own rights again.
+        try SettingsFile(folder.file("system/paths.conf")).update { _ in "new" }
+        #expect(try folder.text("system/paths.conf") == "new")
+    }
+
     @Test("says what it was about to do, with the path, when that fails")
     func errors() throws {
         let folder = try TemporaryFolder()

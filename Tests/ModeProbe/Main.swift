@@ -1,6 +1,7 @@
 // A client in a lab whose connection is steered by a mode while its paths go bad. It makes the faults itself, so
 // that they come when the load runs, checks every byte, and prints what it saw, a fact a line.
 
+import LabNet
 import LinuxNet
 import Multipath
 import NetworkLab

@@ -1,4 +1,5 @@
 import Glibc
+import LabNet
 import LinuxNet
 import Multipath
 

@@ -1,4 +1,5 @@
 import Foundation
+import LabNet
 import LinuxNet
 import TestSupport
 import Testing

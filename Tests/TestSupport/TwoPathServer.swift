@@ -1,3 +1,4 @@
+import LabNet
 import LinuxNet
 import PathCore
 

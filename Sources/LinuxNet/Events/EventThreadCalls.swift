@@ -26,8 +26,3 @@ extension EventThread {
         let done = DispatchSemaphore(value: 0)
     }
 }
-
-package enum ThreadTimers {
-    /// Lets this thread's waits end when they should: the kernel adds 50 µs otherwise, to save wakeups.
-    package static func makePrecise() { _ = mp_set_timer_slack(1) }
-}

@@ -60,10 +60,16 @@ package struct SettingsFile: Sendable {
     /// Reads the file, and writes what `edit` makes of its text. Of two programs that do it at once, the
     /// second reads what the first wrote. A reader sees the old text or the new one, whole.
     ///
-    /// A file that is a symbolic link stays one: its target is written. Folders that are missing are made.
+    /// A file that is a symbolic link stays one: its target is written. Folders that are missing are made. Root that
+    /// edits another user's settings (`sudo mppaths set`) has no more rights meanwhile than that user, wherever
+    /// that user's links lead.
     /// - Parameter edit: gets nil where there is no file. Where it returns what it got (or nothing for nothing), nothing is
     ///   written.
     package func update(_ edit: (String?) throws(SystemError) -> String) throws(SystemError) {
+        try FileRights.ofOwner(path).take { () throws(SystemError) in try updateAsOwner(edit) }
+    }
+
+    private func updateAsOwner(_ edit: (String?) throws(SystemError) -> String) throws(SystemError) {
         let target = try self.target()
         let folder = try Self.folder(of: target)
         // Nobody else's work on a folder takes its lock.
@@ -126,7 +132,7 @@ package struct SettingsFile: Sendable {
         do throws(SystemError) {
             var old = stat()
             if stat(path, &old) == 0 {
-                // Root, who edits a user's file, must not take it away.
+                // The file stays its owner's, whoever of the group edits it.
                 let status = fchown(file.number, old.st_uid, old.st_gid)
                 if status != 0, old.st_uid != geteuid() {
                     throw SystemError("keep the owner of \(path)", errno: errno)

@@ -160,7 +160,7 @@ package struct UserspaceSelection: Sendable {
         var pause: UInt32 = 20
         while true {
             do throws(SystemError) {
-                return try LocalSocket.take(Self.lockName)
+                return try LocalSocket.claim(Self.lockName)
             } catch {
                 guard error.errno == EADDRINUSE, MonotonicTime.now < deadline else { throw error }
                 // Nothing tells when it is free. Those who hold it do so for microseconds.

@@ -30,25 +30,15 @@ struct GenericMessage {
     private static let headerLength = 4
 }
 
-/// Asks families of generic netlink, and has them do things. Each call waits for the kernel's answer: the
-/// kernel gives it before the request's own call returns, but a driver may take its time within that.
+/// Asks families of generic netlink, and has them do things.
 final class GenericNetlink {
-    private let socket: NetlinkSocket
-    private let buffer: UnsafeMutableRawBufferPointer
-    private var sequence: UInt32 = 0
+    private let netlink: NetlinkConnection
+    private var unreadable = 0
+
+    init() throws(SystemError) { netlink = try NetlinkConnection(.generic) }
 
     /// Messages that could not be read.
-    private(set) var malformed = 0
-
-    init() throws(SystemError) {
-        socket = try NetlinkSocket(bus: NETLINK_GENERIC)
-        buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
-        // An answer that never comes must not hold the thread for ever.
-        try socket.setReceiveTimeout(seconds: 1)
-        try? socket.set(CInt(MP_NETLINK_EXT_ACK), to: 1, "extended acknowledgements")
-    }
-
-    deinit { buffer.deallocate() }
+    var malformed: Int { unreadable + netlink.malformed }
 
     /// Finds a family. The kernel loads its module, where there is one and that is allowed.
     /// - Throws: ENOENT where this kernel has none of that name.
@@ -74,7 +64,12 @@ final class GenericNetlink {
         _ fill: (borrowing NetlinkRequest) -> Void = { _ in },
         answer: (GenericMessage) -> Void = { _ in }
     ) throws(SystemError) {
-        _ = try exchange(operation(), family, command, MessageFlags.acknowledge, fill, answer)
+        try netlink.request(operation(), family.identifier) { request in
+            request.put(command, of: family)
+            fill(request)
+        } answer: { message in
+            if let message = read(message, family) { answer(message) }
+        }
     }
 
     /// Reads a whole list, again from the start where a change interrupted it.
@@ -86,98 +81,59 @@ final class GenericNetlink {
         decode: (GenericMessage) -> Element?
     ) throws(SystemError) -> [Element] {
         var elements: [Element] = []
-        // On a machine where every dump is interrupted the last one is taken.
-        for _ in 0..<Self.dumpAttempts {
+        try netlink.dump(operation(), family.identifier) { request in
+            request.put(command, of: family)
+            fill(request)
+        } restart: {
             elements = []
-            let wasInterrupted = try exchange(operation(), family, command, MessageFlags.dump, fill) {
-                if let element = decode($0) { elements.append(element) }
-            }
-            if !wasInterrupted { break }
+        } body: { message in
+            if let element = read(message, family).flatMap(decode) { elements.append(element) }
+            return .goOn
         }
         return elements
     }
 
-    private static let dumpAttempts = 10
+    private func read(_ message: NetlinkMessage, _ family: GenericFamily) -> GenericMessage? {
+        let read = message.type == family.identifier ? GenericMessage(message) : nil
+        if read == nil { unreadable += 1 }
+        return read
+    }
+}
 
-    /// - Returns: whether it was a dump that a change interrupted.
-    private func exchange(
-        _ operation: @autoclosure () -> String, _ family: GenericFamily, _ command: UInt8, _ flags: UInt16,
-        _ fill: (borrowing NetlinkRequest) -> Void, _ body: (GenericMessage) -> Void
-    ) throws(SystemError) -> Bool {
-        sequence &+= 1
-        let request = NetlinkRequest(type: family.identifier, flags: flags, sequence: sequence)
-        request.putFixedPart(genlmsghdr.self) {
+extension NetlinkRequest {
+    /// struct genlmsghdr.
+    fileprivate func put(_ command: UInt8, of family: GenericFamily) {
+        putFixedPart(genlmsghdr.self) {
             $0.cmd = command
             $0.version = family.version
         }
-        fill(request)
-        try socket.send(request)
-        var wasInterrupted = false
-        var isDone = false
-        // To the end even after an error: what stays in the queue would be taken for the next answer.
-        var failure: SystemError?
-        while !isDone {
-            guard let datagram = try socket.receive(into: buffer) else {
-                throw SystemError(operation(), errno: ETIMEDOUT)
-            }
-            let isWhole = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
-                guard message.sequence == sequence else { return }
-                if message.flags & MessageFlags.dumpInterrupted != 0 { wasInterrupted = true }
-                switch message.type {
-                case RouteMessageType.done:
-                    isDone = true
-                    if let error = NetlinkAnswer.failure(inEndOf: message) {
-                        failure = SystemError(operation(), errno: error.errno, detail: error.detail)
-                    }
-                case RouteMessageType.error:
-                    isDone = true
-                    let error = NetlinkAnswer.error(in: message) ?? (EPROTO, nil)
-                    if error.errno != 0 {
-                        failure = SystemError(operation(), errno: error.errno, detail: error.detail)
-                    }
-                default:
-                    if message.type == family.identifier, let message = GenericMessage(message) {
-                        body(message)
-                    } else {
-                        malformed += 1
-                    }
-                }
-            }
-            if !isWhole { malformed += 1 }
-        }
-        if let failure { throw failure }
-        return wasInterrupted
     }
 }
 
 /// The socket on which a family announces what happens.
 final class GenericNotifications {
-    private let socket: NetlinkSocket
-    private let buffer: UnsafeMutableRawBufferPointer
+    private let subscription: NetlinkSubscription
     private let family: GenericFamily
 
     /// Messages that could not be read.
     private(set) var malformed = 0
 
-    /// - Parameter command: messages with it wake nobody.
+    /// - Parameter command: messages with it are dropped before they wake a thread.
     /// - Throws: ENOENT where the family has no such group, EPERM where it is for administrators only.
     init(
         _ family: GenericFamily, groups: [String], without command: UInt8? = nil
     ) throws(SystemError) {
         self.family = family
-        socket = try NetlinkSocket(bus: NETLINK_GENERIC, nonBlocking: true)
-        buffer = .allocate(byteCount: 32 * 1024, alignment: 16)
-        // Before the first group is joined, so that nothing slips in.
-        if let command { try socket.attachFilter(Self.filter(without: command)) }
+        var numbers: [UInt32] = []
         for name in groups {
             guard let group = family.groups[name] else {
                 throw SystemError("join \(family.name)'s group \(name)", errno: ENOENT)
             }
-            try socket.join(group)
+            numbers.append(group)
         }
+        subscription = try NetlinkSubscription(
+            .generic, groups: numbers, filter: command.map { Self.filter(without: $0) })
     }
-
-    deinit { buffer.deallocate() }
 
     private static func filter(without command: UInt8) -> [sock_filter] {
         [
@@ -189,36 +145,22 @@ final class GenericNotifications {
         ]
     }
 
-    /// Whether a loss is still to be told.
-    private var hasLost = false
-
     /// For waiting until it is readable.
-    var descriptor: CInt { socket.descriptor }
+    var descriptor: CInt { subscription.descriptor }
 
-    /// Takes what is waiting, but no more than a storm's share: the rest makes the descriptor readable again.
-    /// - Returns: whether the kernel dropped some because the queue was full. It goes on doing so, and says it only once,
-    ///   until the queue has been empty (netlink_overrun, net/netlink/af_netlink.c): not before that is this told.
+    /// Reads what is waiting, but no more than a storm's share: the rest makes the descriptor readable again.
+    /// - Returns: whether the kernel dropped some because the queue was full, told once the queue is empty.
     func drain(_ body: (GenericMessage) -> Void) throws(SystemError) -> Bool {
-        for _ in 0..<256 {
-            do throws(SystemError) {
-                guard let datagram = try socket.receive(into: buffer) else {
-                    defer { hasLost = false }
-                    return hasLost
+        try subscription.drain { datagram in
+            let isWhole = try? NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
+                guard message.type == family.identifier, let message = GenericMessage(message) else {
+                    malformed += 1
+                    return
                 }
-                let isWhole = try NetlinkMessage.forEach(in: datagram) { message throws(SystemError) in
-                    guard message.type == family.identifier, let message = GenericMessage(message) else {
-                        malformed += 1
-                        return
-                    }
-                    body(message)
-                }
-                if !isWhole { malformed += 1 }
-            } catch {
-                guard error.errno == ENOBUFS || error.errno == ENOSPC else { throw error }
-                hasLost = true
+                body(message)
             }
+            if isWhole != true { malformed += 1 }
         }
-        return false
     }
 }
 

@@ -3,61 +3,79 @@
 import CLinux
 import Glibc
 
-enum RouteMessageType {
-    static let done = UInt16(NLMSG_DONE)
-    static let error = UInt16(NLMSG_ERROR)
-    static let newLink = UInt16(RTM_NEWLINK)
-    static let deleteLink = UInt16(RTM_DELLINK)
-    static let getLink = UInt16(RTM_GETLINK)
-    static let newAddress = UInt16(RTM_NEWADDR)
-    static let deleteAddress = UInt16(RTM_DELADDR)
-    static let getAddress = UInt16(RTM_GETADDR)
-    static let newRoute = UInt16(RTM_NEWROUTE)
-    static let deleteRoute = UInt16(RTM_DELROUTE)
-    static let newRule = UInt16(RTM_NEWRULE)
-    static let deleteRule = UInt16(RTM_DELRULE)
-    static let newNexthop = UInt16(RTM_NEWNEXTHOP)
-    static let deleteNexthop = UInt16(RTM_DELNEXTHOP)
-    static let getRoute = UInt16(RTM_GETROUTE)
-    static let getNexthop = UInt16(RTM_GETNEXTHOP)
+/// A netlink protocol.
+package struct NetlinkBus: Sendable, Hashable {
+    let rawValue: CInt
+    /// Links, addresses, routes.
+    package static let route = NetlinkBus(rawValue: NETLINK_ROUTE)
+    static let generic = NetlinkBus(rawValue: NETLINK_GENERIC)
 }
 
-enum MessageFlags {
-    static let request = UInt16(NLM_F_REQUEST)
-    static let dump = UInt16(NLM_F_DUMP)
-    static let acknowledge = UInt16(NLM_F_ACK)
-    static let dumpInterrupted = UInt16(NLM_F_DUMP_INTR)
-    static let acknowledgementTLVs = UInt16(0x200)  // NLM_F_ACK_TLVS
-    static let capped = UInt16(0x100)  // NLM_F_CAPPED
+package enum RouteMessageType {
+    package static let done = UInt16(NLMSG_DONE)
+    package static let error = UInt16(NLMSG_ERROR)
+    package static let newLink = UInt16(RTM_NEWLINK)
+    package static let deleteLink = UInt16(RTM_DELLINK)
+    package static let getLink = UInt16(RTM_GETLINK)
+    package static let newAddress = UInt16(RTM_NEWADDR)
+    package static let deleteAddress = UInt16(RTM_DELADDR)
+    package static let getAddress = UInt16(RTM_GETADDR)
+    package static let newRoute = UInt16(RTM_NEWROUTE)
+    package static let deleteRoute = UInt16(RTM_DELROUTE)
+    package static let newRule = UInt16(RTM_NEWRULE)
+    package static let deleteRule = UInt16(RTM_DELRULE)
+    package static let newNexthop = UInt16(RTM_NEWNEXTHOP)
+    package static let deleteNexthop = UInt16(RTM_DELNEXTHOP)
+    package static let getRoute = UInt16(RTM_GETROUTE)
+    package static let getNexthop = UInt16(RTM_GETNEXTHOP)
 }
 
-enum LinkAttribute {
-    static let name = UInt16(IFLA_IFNAME)
-    static let info = UInt16(IFLA_LINKINFO)
-    static let infoKind = UInt16(IFLA_INFO_KIND)
-    static let infoPortKind = UInt16(IFLA_INFO_SLAVE_KIND)
-    static let wireless = UInt16(IFLA_WIRELESS)
-    static let hardwareAddress = UInt16(IFLA_ADDRESS)
-    static let lower = UInt16(IFLA_LINK)
-    static let lowerNamespace = UInt16(IFLA_LINK_NETNSID)
+package enum MessageFlags {
+    package static let request = UInt16(NLM_F_REQUEST)
+    package static let dump = UInt16(NLM_F_DUMP)
+    package static let acknowledge = UInt16(NLM_F_ACK)
+    package static let create = UInt16(NLM_F_CREATE)
+    package static let replace = UInt16(NLM_F_REPLACE)
+    package static let exclusive = UInt16(NLM_F_EXCL)
+    package static let dumpInterrupted = UInt16(NLM_F_DUMP_INTR)
+    package static let acknowledgementTLVs = UInt16(0x200)  // NLM_F_ACK_TLVS
+    package static let capped = UInt16(0x100)  // NLM_F_CAPPED
 }
 
-enum AddressAttribute {
-    static let address = UInt16(IFA_ADDRESS)
-    static let local = UInt16(IFA_LOCAL)
-    static let flags = UInt16(IFA_FLAGS)
+/// Of NLMSG_ERROR and NLMSG_DONE.
+enum ExtendedAcknowledgement {
+    static let message: UInt16 = 1  // NLMSGERR_ATTR_MSG
 }
 
-enum RouteAttribute {
-    static let destination = UInt16(RTA_DST.rawValue)
-    static let outputInterface = UInt16(RTA_OIF.rawValue)
-    static let gateway = UInt16(RTA_GATEWAY.rawValue)
-    static let priority = UInt16(RTA_PRIORITY.rawValue)
-    static let multipath = UInt16(RTA_MULTIPATH.rawValue)
-    static let table = UInt16(RTA_TABLE.rawValue)
-    static let via = UInt16(RTA_VIA.rawValue)
-    static let preference = UInt16(RTA_PREF.rawValue)
-    static let nexthop = UInt16(30)  // RTA_NH_ID
+package enum LinkAttribute {
+    package static let name = UInt16(IFLA_IFNAME)
+    package static let info = UInt16(IFLA_LINKINFO)
+    package static let infoData = UInt16(IFLA_INFO_DATA)
+    package static let infoKind = UInt16(IFLA_INFO_KIND)
+    package static let infoPortKind = UInt16(IFLA_INFO_SLAVE_KIND)
+    package static let wireless = UInt16(IFLA_WIRELESS)
+    package static let hardwareAddress = UInt16(IFLA_ADDRESS)
+    package static let lower = UInt16(IFLA_LINK)
+    package static let namespaceDescriptor = UInt16(IFLA_NET_NS_FD)
+    package static let lowerNamespace = UInt16(IFLA_LINK_NETNSID)
+}
+
+package enum AddressAttribute {
+    package static let address = UInt16(IFA_ADDRESS)
+    package static let local = UInt16(IFA_LOCAL)
+    package static let flags = UInt16(IFA_FLAGS)
+}
+
+package enum RouteAttribute {
+    package static let destination = UInt16(RTA_DST.rawValue)
+    package static let outputInterface = UInt16(RTA_OIF.rawValue)
+    package static let gateway = UInt16(RTA_GATEWAY.rawValue)
+    package static let priority = UInt16(RTA_PRIORITY.rawValue)
+    package static let multipath = UInt16(RTA_MULTIPATH.rawValue)
+    package static let table = UInt16(RTA_TABLE.rawValue)
+    package static let via = UInt16(RTA_VIA.rawValue)
+    package static let preference = UInt16(RTA_PREF.rawValue)
+    package static let nexthop = UInt16(30)  // RTA_NH_ID
 }
 
 /// Of nexthop objects (linux/nexthop.h).

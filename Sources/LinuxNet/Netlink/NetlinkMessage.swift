@@ -6,7 +6,7 @@ import CMnl
 import PathCore
 
 /// One message of a datagram: its header, and the bytes behind it.
-struct NetlinkMessage {
+package struct NetlinkMessage {
     let type: UInt16
     let flags: UInt16
     let sequence: UInt32

@@ -1,22 +1,21 @@
 import CLinux
 import CMnl
 import Glibc
-import PathCore
 
 /// A netlink socket of libmnl's, with one owner.
 struct NetlinkSocket: ~Copyable {
     private let socket: OpaquePointer
 
-    /// - Parameter bus: NETLINK_ROUTE or another family.
-    init(bus: CInt = NETLINK_ROUTE, nonBlocking: Bool = false) throws(SystemError) {
+    init(_ bus: NetlinkBus, nonBlocking: Bool = false) throws(SystemError) {
         let flags = CInt(SOCK_CLOEXEC.rawValue) | (nonBlocking ? CInt(SOCK_NONBLOCK.rawValue) : 0)
-        guard let socket = mnl_socket_open2(bus, flags) else {
+        guard let socket = mnl_socket_open2(bus.rawValue, flags) else {
             throw SystemError("open a netlink socket", errno: errno)
         }
-        guard mnl_socket_bind(socket, 0, automaticPort) == 0 else {
-            let number = errno
+        do throws(SystemError) {
+            try systemCall("bind a netlink socket") { mnl_socket_bind(socket, 0, automaticPort) }
+        } catch {
             mnl_socket_close(socket)
-            throw SystemError("bind a netlink socket", errno: number)
+            throw error
         }
         self.socket = socket
     }
@@ -59,16 +58,15 @@ struct NetlinkSocket: ~Copyable {
     func attachFilter(_ program: [sock_filter]) throws(SystemError) {
         var program = program
         let count = UInt16(program.count)
-        let status = program.withUnsafeMutableBufferPointer { instructions in
-            var description = sock_fprog(len: count, filter: instructions.baseAddress)
-            return setsockopt(
-                descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &description,
-                socklen_t(MemoryLayout<sock_fprog>.size))
+        try systemCall("attach a filter to a netlink socket") {
+            program.withUnsafeMutableBufferPointer { instructions in
+                var description = sock_fprog(len: count, filter: instructions.baseAddress)
+                return setsockopt(
+                    descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &description,
+                    socklen_t(MemoryLayout<sock_fprog>.size))
+            }
         }
-        guard status == 0 else { throw SystemError("attach a filter to a netlink socket", errno: errno) }
     }
-
-    func send(_ request: borrowing NetlinkRequest) throws(SystemError) { try send(request.bytes) }
 
     /// Sends one or more requests.
     func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
@@ -108,79 +106,3 @@ struct NetlinkSocket: ~Copyable {
 
 /// MNL_SOCKET_AUTOPID: the kernel picks the port.
 private let automaticPort: pid_t = 0
-
-/// A request under construction: a header, a fixed part, attributes. libmnl keeps the lengths.
-struct NetlinkRequest: ~Copyable {
-    private let buffer: UnsafeMutableRawBufferPointer
-    private let header: UnsafeMutablePointer<nlmsghdr>
-
-    init(type: UInt16, flags: UInt16, sequence: UInt32) {
-        buffer = .allocate(byteCount: 512, alignment: 16)
-        header = mnl_nlmsg_put_header(buffer.baseAddress)
-        header.pointee.nlmsg_type = type
-        header.pointee.nlmsg_flags = flags | MessageFlags.request
-        header.pointee.nlmsg_seq = sequence
-    }
-
-    deinit { buffer.deallocate() }
-
-    var bytes: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: buffer[..<Int(header.pointee.nlmsg_len)])
-    }
-
-    /// The fixed part, all zero but for what `fill` sets.
-    func putFixedPart<Part: BitwiseCopyable>(_ type: Part.Type, _ fill: (inout Part) -> Void) {
-        guard let space = mnl_nlmsg_put_extra_header(header, MemoryLayout<Part>.size) else { return }
-        fill(&space.assumingMemoryBound(to: Part.self).pointee)
-    }
-
-    func put(_ attribute: UInt16, _ value: UInt32) {
-        mnl_attr_put_u32(header, attribute, value)
-    }
-
-    func put(_ attribute: UInt16, _ bytes: [UInt8]) {
-        mnl_attr_put(header, attribute, bytes.count, bytes)
-    }
-
-    func put(_ attribute: UInt16, _ address: IPAddress) {
-        address.withNetworkBytes { mnl_attr_put(header, attribute, $0.count, $0.baseAddress) }
-    }
-
-    /// An attribute that holds what `body` puts.
-    func nest(_ attribute: UInt16, _ body: () -> Void) {
-        guard let start = mnl_attr_nest_start(header, attribute) else { return }
-        body()
-        mnl_attr_nest_end(header, start)
-    }
-}
-
-/// What an NLMSG_ERROR says: 0 is an acknowledgement.
-enum NetlinkAnswer {
-    /// - Returns: the error number, positive, and the kernel's own text if it gave one.
-    static func error(in message: NetlinkMessage) -> (errno: CInt, detail: String?)? {
-        guard let code = message.payload.number(Int32.self) else { return nil }
-        var detail: String?
-        if message.flags & MessageFlags.acknowledgementTLVs != 0 {
-            // struct nlmsgerr: the code, then the request, of which only the header is left when capped.
-            let request = message.payload.number(UInt32.self, at: 4).map(Int.init) ?? 0
-            let skipped = message.flags & MessageFlags.capped != 0 ? NetlinkMessage.headerLength : request
-            if skipped <= message.payload.count { detail = text(behind: 4 + skipped, in: message) }
-        }
-        return (code == .min ? EPROTO : -code, detail)
-    }
-
-    /// What an NLMSG_DONE says of a dump that failed; nil where it went well.
-    static func failure(inEndOf message: NetlinkMessage) -> (errno: CInt, detail: String?)? {
-        guard let code = message.payload.number(Int32.self), code < 0 else { return nil }
-        let hasText = message.flags & MessageFlags.acknowledgementTLVs != 0
-        return (code == .min ? EPROTO : -code, hasText ? text(behind: 4, in: message) : nil)
-    }
-
-    private static func text(behind offset: Int, in message: NetlinkMessage) -> String? {
-        var text: String?
-        NetlinkAttributes(message.payload, after: offset).visit { type, value in
-            if type == 1 { text = value.text }  // NLMSGERR_ATTR_MSG
-        }
-        return text
-    }
-}

@@ -61,6 +61,13 @@ package enum StandardStream: CInt, Sendable {
 
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
+    /// A terminal's size in characters; nil where the stream is none.
+    package var terminalSize: (rows: Int, columns: Int)? {
+        var size = winsize()
+        guard isTerminal, ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return nil }
+        return (Int(size.ws_row), Int(size.ws_col))
+    }
+
     private var name: String {
         switch self {
         case .input: "standard input"

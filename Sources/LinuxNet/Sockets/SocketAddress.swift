@@ -74,3 +74,8 @@ private func withGeneric<Storage, Result>(
         }
     }
 }
+
+extension IPAddress {
+    /// AF_INET or AF_INET6.
+    package var kernelFamily: CInt { family == .ipv4 ? AF_INET : AF_INET6 }
+}

@@ -113,7 +113,7 @@ package enum SocketOption {
             descriptor, SOL_SOCKET, CInt(MP_SO_BINDTOIFINDEX), CInt(bitPattern: index), "SO_BINDTOIFINDEX")
     }
 
-    static func set(
+    package static func set(
         _ descriptor: CInt, _ level: CInt, _ name: CInt, _ value: CInt, _ what: StaticString
     ) throws(SystemError) {
         var value = value
@@ -122,7 +122,7 @@ package enum SocketOption {
         }
     }
 
-    static func get(_ descriptor: CInt, _ level: CInt, _ name: CInt) -> CInt? {
+    package static func get(_ descriptor: CInt, _ level: CInt, _ name: CInt) -> CInt? {
         var value: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
         return getsockopt(descriptor, level, name, &value, &length) == 0 ? value : nil

@@ -6,6 +6,7 @@
 // The socket is there twice: where the lab was started, under the lab's process number, and in the client
 // host, for the command itself.
 
+import LabNet
 import LinuxNet
 import PathCore
 

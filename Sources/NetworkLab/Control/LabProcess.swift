@@ -1,6 +1,7 @@
 // A lab's two processes. The outer one stays in the machine's namespaces, waits, and passes signals on; the
 // inner one is the first of the lab's own process namespace, and everything in the lab ends with it.
 
+import LabNet
 import LinuxNet
 import PathCore
 

@@ -1,5 +1,6 @@
 // The runner of the link machines: frames in, frames out, and one timer for each link, on a thread of its own.
 
+import LabNet
 import LinuxNet
 import PathCore
 

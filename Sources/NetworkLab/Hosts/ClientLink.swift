@@ -1,6 +1,7 @@
 // One link of the client: its interface, addresses and routes, as NetworkManager would keep them, and what a
 // fault does to them.
 
+import LabNet
 import LinuxNet
 import PathCore
 

@@ -1,5 +1,6 @@
 // A lab, from inside its process: hosts, wires, services, and what happens to them.
 
+import LabNet
 import LinuxNet
 import PathCore
 import Synchronization

@@ -1,4 +1,5 @@
 import Foundation
+import LabNet
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import LabNet
 import PathCore
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Glibc
+import LabNet
 import PathCore
 import TestSupport
 import Testing

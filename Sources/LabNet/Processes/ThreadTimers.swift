@@ -1,0 +1,6 @@
+import CLab
+
+package enum ThreadTimers {
+    /// Lets this thread's waits end when they should: the kernel adds 50 µs otherwise, to save wakeups.
+    package static func makePrecise() { _ = mp_set_timer_slack(1) }
+}

@@ -1,0 +1,69 @@
+import CLinux
+import Glibc
+
+/// A system call that failed: what was tried, the kernel's error number, and its text where it gave one.
+package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
+    package var operation: String
+    package var errno: CInt
+    /// What the kernel added (a netlink extended acknowledgement, say).
+    package var detail: String?
+
+    package init(_ operation: String, errno: CInt, detail: String? = nil) {
+        self.operation = operation
+        self.errno = errno
+        self.detail = detail
+    }
+
+    /// The error number's words, as strerror gives them: "Connection refused".
+    package var words: String { SystemError.words(errno) }
+
+    /// EPIPE: nobody is left to read.
+    package var isBrokenPipe: Bool { errno == EPIPE }
+
+    /// ESRCH, ENOENT, ENODEV or EADDRNOTAVAIL: what was to be changed or removed is not there.
+    package var isMissing: Bool { [ESRCH, ENOENT, ENODEV, EADDRNOTAVAIL].contains(errno) }
+
+    /// The kernel was busy, short of memory or interrupted; it may do the same a moment later.
+    package var isPassing: Bool {
+        [EAGAIN, EBUSY, EINTR, ENOBUFS, ENOMEM, ENOSPC, ETIMEDOUT].contains(errno)
+    }
+
+    /// ECONNREFUSED: nobody listens there.
+    package var isRefusal: Bool { errno == ECONNREFUSED }
+
+    /// ENOPROTOOPT or EPROTONOSUPPORT: MPTCP is switched off, or the kernel was built without it.
+    package var meansNoMPTCP: Bool { errno == ENOPROTOOPT || errno == EPROTONOSUPPORT }
+
+    /// ENOTCONN: there is no connection any more.
+    package static func isNotConnected(_ errno: CInt) -> Bool { errno == ENOTCONN }
+
+    package static func words(_ errno: CInt) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            guard strerror_r(errno, buffer.baseAddress!, buffer.count) == 0 else { return "error \(errno)" }
+            return String(cString: buffer.baseAddress!)
+        }
+    }
+
+    package var description: String {
+        "\(operation): \(words)" + (detail.map { " (\($0))" } ?? "")
+    }
+}
+
+/// Calls the kernel once, reads errno once, and again after EINTR.
+///
+/// - Returns: the call's result, never negative. EBADF and EFAULT are errors of ours, and trap.
+@discardableResult
+package func systemCall<Result: FixedWidthInteger>(
+    _ operation: @autoclosure () -> String, _ body: () -> Result
+) throws(SystemError) -> Result {
+    while true {
+        let result = body()
+        if result >= 0 { return result }
+        let number = errno
+        switch number {
+        case EINTR: continue
+        case EBADF, EFAULT: preconditionFailure("\(operation()): \(SystemError.words(number))")
+        default: throw SystemError(operation(), errno: number)
+        }
+    }
+}
