@@ -28,7 +28,7 @@ struct Dialer: Sendable {
             let isMPTCP = contender == .ours
             let connection = try await MultipathBootstrap(group: group)
                 .configure { $0.usesMPTCP = isMPTCP }
-                .connect(host: host, port: port, initializer: initializer).connection
+                .connect(host: host, port: port, channelInitializer: initializer).connection
             try check(connection.establishment?.transport)
             return connection.channel
         case .unsupervised:

@@ -31,7 +31,7 @@ struct Connection: Sendable {
                     $0.mode = mode
                     $0.requiredInterface = required
                     $0.prohibitedInterfaces = prohibited
-                }, initializer: initializer)
+                }, channelInitializer: initializer)
             return Connection(channel: connection.channel, multipath: connection)
         }
     }
