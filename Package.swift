@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// CI sets this: a warning there is an error. It is not on for everybody, because a newer compiler's
-// new warning must not break a build of somebody who only depends on this package.
+// CI sets this: a warning there is an error. It is off by default, because a newer compiler's new warning must not break
+// the build of a package that depends on this one.
 let strict: [SwiftSetting] =
     Context.environment["MULTIPATH_WARNINGS_AS_ERRORS"] == "1"
     ? [.unsafeFlags(["-warnings-as-errors"])] : []
@@ -25,7 +25,7 @@ let package = Package(
         .executable(name: "mplab", targets: ["mplab"]),
     ],
     traits: [
-        // Off unless asked for, so that nobody fetches what its product alone needs.
+        // Off by default, so that only packages that ask for it fetch what its product needs.
         .trait(
             name: "Service",
             description: "MultipathService: swift-service-lifecycle, swift-metrics, swift-distributed-tracing"
