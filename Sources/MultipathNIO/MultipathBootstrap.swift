@@ -64,10 +64,7 @@ public struct MultipathBootstrap: Sendable {
         host: String, port: Int,
         channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> ConnectedChannel<Output> {
-        guard let port = UInt16(exactly: port), port != 0 else {
-            throw ConnectionError(invalidPort: port, host: host)
-        }
-        return try await connect(host: host, port: port, configuration, channelInitializer)
+        try await connect(host: host, port: port, configuration, channelInitializer)
     }
 
     /// Connects to an address, over the best path that leads there.
@@ -84,18 +81,18 @@ public struct MultipathBootstrap: Sendable {
 
     /// - Parameter attempt: what this one attempt may do, where that is less than what the connection may.
     func connect<Output: Sendable>(
-        host: String, port: UInt16, _ attempt: ConnectionConfiguration,
+        host: String, port: Int, _ attempt: ConnectionConfiguration,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> ConnectedChannel<Output> {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.confirmation != nil else {
-            let won = try WonConnection(await connector.connect(to: host, port: port, attempt), policy)
+            let won = try WonConnection(await connector.connect(host: host, port: port, attempt), policy)
             return try await withCheckedThrowingContinuation { continuation in
                 let loop = recipe.group.next()
                 loop.execute { recipe.open(won, on: loop, initializer) { continuation.resume(with: $0) } }
             }
         }
-        let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
+        let (prepared, report) = try await connector.connect(host: host, port: port, attempt) { entrant in
             let follower = try entrant.makeFollower(policy: policy)
             return try await recipe.open(entrant.takeDescriptor(), follower, initializer).confirmed()
         } discard: {
@@ -143,7 +140,7 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
         // pipeline at once.
         let loop = recipe.group.next()
-        guard recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+        guard recipe.confirmation == nil else {
             let bootstrap = with { $0.group = loop }
             return loop.makeFutureWithTask {
                 try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
@@ -152,14 +149,14 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         }
         // The same, without a task where that can be, and without a way back from the loop to one.
         let promised = PromisedChannel(recipe, configuration.policy, loop)
-        let isBegun = connector.connectWithoutTask(to: host, port: number, configuration) { race in
+        let isBegun = connector.connectWithoutTask(host: host, port: port, configuration) { race in
             loop.execute { promised.open { try race.get().socket() } }
         }
         guard !isBegun else { return promised.promise.futureResult }
         Task {
             do {
                 let won = try WonConnection(
-                    await connector.connect(to: host, port: number, configuration), configuration.policy)
+                    await connector.connect(host: host, port: port, configuration), configuration.policy)
                 loop.execute { promised.open(won) }
             } catch {
                 promised.promise.fail(error)

@@ -5,7 +5,7 @@ public import Logging
 /// the first connection that works.
 ///
 /// ```swift
-/// let socket = try await Connector().connect(to: "media.example", port: 443) { $0.mode = .interactive }
+/// let socket = try await Connector().connect(host: "media.example", port: 443) { $0.mode = .interactive }
 /// let descriptor = socket.takeDescriptor()
 /// ```
 public struct Connector: Sendable {
@@ -17,13 +17,13 @@ public struct Connector: Sendable {
     /// What this connector's connections have learnt.
     fileprivate let history = ConnectionHistory()
 
-    /// The process's own, for all who don't bring one.
+    /// The process's own, where no other one is given.
     public static let shared = Connector()
 
     /// - Parameters:
     ///   - monitor: where it learns of paths; one of its own unless given.
     ///   - resolver: finds the addresses of names; the system's unless given.
-    ///   - logger: gets a line at debug level for each connection and each failure; nobody does unless given.
+    ///   - logger: gets a line at debug level for each connection and each failure; nothing does unless given.
     ///   - observers: hear of each connection.
     public init(
         monitor: PathMonitor = PathMonitor(), resolver: any Resolver = SystemResolver(),
@@ -37,34 +37,53 @@ public struct Connector: Sendable {
 
     /// Connects to a host by name or address.
     ///
+    /// - Parameters:
+    ///   - host: a name, or an address without brackets.
+    ///   - port: 1 to 65535.
+    ///   - configure: mode, allowed paths, timeouts.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect(
-        to host: String, port: UInt16, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
+        host: String, port: Int, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async throws(ConnectionError) -> ConnectedSocket {
         var configuration = ConnectionConfiguration()
         configure(&configuration)
-        return try await connect(to: host, port: port, configuration)
+        return try await connect(host: host, port: port, configuration)
+    }
+
+    /// Connects to an address, over the best path that leads there.
+    ///
+    /// - Parameter configure: mode, allowed paths, timeouts.
+    /// - Throws: `ConnectionError`, which lists every attempt.
+    public func connect(
+        to endpoint: IPEndpoint, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
+    ) async throws(ConnectionError) -> ConnectedSocket {
+        try await connect(host: "\(endpoint.address)", port: Int(endpoint.port), configure: configure)
     }
 
     /// Connects to a host by name or address.
     ///
+    /// - Parameters:
+    ///   - host: a name, or an address without brackets.
+    ///   - port: 1 to 65535.
+    ///   - configuration: mode, allowed paths, timeouts.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        host: String, port: Int, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        try await race(to: host, port: port, configuration).socket()
+        try await race(host, port, configuration).socket()
     }
 
-    /// Connects without a task, where that takes none: nobody observes, the paths are known, and the system's
+    /// Connects without a task, where that takes none: there is no observer, the paths are known, and the system's
     /// resolver is asked.
     ///
     /// - Parameter completion: called once, on the thread that runs every race; it must not block.
     /// - Returns: false where it takes a task: then nothing has been begun.
     package func connectWithoutTask(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        host: String, port: Int, _ configuration: ConnectionConfiguration,
         completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
     ) -> Bool {
-        guard observers.isEmpty, let snapshot = monitor.latestPath else { return false }
+        guard observers.isEmpty, let snapshot = monitor.latestPath, let port = UInt16(exactly: port), port != 0
+        else { return false }
         let wish = ConnectRequest(self, host, port, configuration, observations: [])
         let runner = wish.runner(snapshot, begun: .now)
         guard runner.jobs == nil else { return false }
@@ -82,7 +101,7 @@ public struct Connector: Sendable {
     ///   - discard: closes what `confirm` returned for an attempt that came second.
     /// - Throws: `ConnectionError`, which lists every attempt, with the errors of `confirm` among them.
     package func connect<Value: Sendable>(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        host: String, port: Int, _ configuration: ConnectionConfiguration,
         confirm: @escaping @Sendable (consuming PendingConnection) async throws -> Value,
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
@@ -95,7 +114,7 @@ public struct Connector: Sendable {
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
-        let race = try await race(to: host, port: port, configuration, confirmation)
+        let race = try await race(host, port, configuration, confirmation)
         guard let confirmed = race.winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
         }
@@ -110,13 +129,16 @@ public struct Connector: Sendable {
     }
 
     private func race(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        _ host: String, _ port: Int, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
     ) async throws(ConnectionError) -> WonRace {
+        guard let port = UInt16(exactly: port), port != 0 else {
+            throw ConnectionError(invalidPort: port, host: host)
+        }
         let begun = MonotonicTime.now
         let wish = ConnectRequest(
             self, host, port, configuration,
-            observations: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
+            observations: observers.compactMap { $0.connecting(host: host, port: Int(port), configuration) })
         let snapshot: PathSnapshot
         do throws(ConnectionError) {
             snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
@@ -154,7 +176,7 @@ public struct Connector: Sendable {
     }
 }
 
-/// What somebody asked of a connector, and who follows it.
+/// What a connector was asked for, and its observations.
 final class ConnectRequest: Sendable {
     let host: String
     let port: UInt16
@@ -179,7 +201,15 @@ final class ConnectRequest: Sendable {
         RaceRunner(
             host: host, port: port, configuration: configuration, snapshot: snapshot,
             resolver: connector.resolver, history: connector.history, monitor: connector.monitor,
-            begun: begun, confirmation: confirmation)
+            begun: begun, confirmation: confirmation, waiting: waiting)
+    }
+
+    /// Tells the observations why the race waits for a path; nil where there are none.
+    private var waiting: (@Sendable ([PathOmission]) -> Void)? {
+        guard !observations.isEmpty else { return nil }
+        return { [observations] omissions in
+            for observation in observations { observation.waiting(omissions) }
+        }
     }
 
     fileprivate func outcome(of race: RaceRunner.Result) -> Result<WonRace, ConnectionError> {
