@@ -147,7 +147,9 @@ struct MPConnect: AsyncParsableCommand {
             let resolver = ResolveArgument.resolver(
                 resolve, for: destination, otherwise: asksEachPath ? InterfaceResolver() : SystemResolver())
             try await session.connect(
-                to: destination, configuration, Connector(monitor: monitor, resolver: resolver, observers: [WaitingObserver(console: console)]),
+                to: destination, configuration,
+                Connector(
+                    monitor: monitor, resolver: resolver, observers: [WaitingObserver(console: console)]),
                 tls: tls
                     ? TLS(
                         host: destination.host,

@@ -14,7 +14,9 @@ func chooseMode() async throws {
 
 func steerOwnDescriptor() async throws {
     // snippet
-    let socket = try await Connector.shared.connect(host: "media.example", port: 443) { $0.mode = .interactive }
+    let socket = try await Connector.shared.connect(host: "media.example", port: 443) {
+        $0.mode = .interactive
+    }
     let follower = try socket.follow(hasHints: true)
     let descriptor = socket.takeDescriptor()
     // … write 1,200 bytes to it, then say so: it makes a dead path known tens of milliseconds later.

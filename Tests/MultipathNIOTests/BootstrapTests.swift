@@ -100,7 +100,7 @@ struct BootstrapTests {
     func connectedSocket() async throws {
         let server = try await server { $0.bind(host: "127.0.0.1", port: 0) }
         let socket = try await Connector.shared.connect(
-            host: "127.0.0.1", port: Int(UInt16)(try #require(server.localAddress?.port)))
+            host: "127.0.0.1", port: try #require(server.localAddress?.port))
         let channel = try await bootstrap.withConnectedSocket(socket.takeDescriptor()).get()
         #expect(channel.isActive)
         try await channel.close()

@@ -193,7 +193,9 @@ struct MultipathNIOTests {
         for usesMPTCP in [true, false] {
             let (value, _) = try await withEcho { port in
                 let channel = try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                    .configure { $0.protocols = usesMPTCP ? [.mptcp, .tcp] : [.tcp] }.connect(host: "127.0.0.1", port: port).get()
+                    .configure { $0.protocols = usesMPTCP ? [.mptcp, .tcp] : [.tcp] }.connect(
+                        host: "127.0.0.1", port: port
+                    ).get()
                 let value = try await channel.getOption(.tcpOption(.tcp_nodelay)).get()
                 try await channel.close()
                 return value

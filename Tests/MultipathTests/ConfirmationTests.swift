@@ -138,7 +138,9 @@ struct ConfirmationTests {
         let listeners = try Listeners()
         let error = try #require(
             await failure { () async throws(ConnectionError) in
-                try await connector().connect(host: "server.example", port: Int(listeners.port), configuration()) {
+                try await connector().connect(
+                    host: "server.example", port: Int(listeners.port), configuration()
+                ) {
                     entrant in
                     throw Refusal(description: "not \(entrant.remote.address.description)")
                 } discard: { (_: Void) in
@@ -217,7 +219,8 @@ struct ConfirmationTests {
         func race(_ seed: Int) async {
             _ = await failure { () async throws(ConnectionError) in
                 try await connector().connect(
-                    host: "server.example", port: Int(listeners.port), configuration(timeout: .milliseconds(300))
+                    host: "server.example", port: Int(listeners.port),
+                    configuration(timeout: .milliseconds(300))
                 ) { entrant in
                     if (seed + (entrant.remote.address == Self.first ? 0 : 1)) % 3 == 0 {
                         throw Refusal(description: "no")

@@ -68,7 +68,8 @@ struct ConnectionObserverTests {
         let log = Log()
         let listener = try await listener()
         do {
-            let socket = try await connector(log).connect(host: "127.0.0.1", port: Int(listener.endpoint.port))
+            let socket = try await connector(log).connect(
+                host: "127.0.0.1", port: Int(listener.endpoint.port))
             #expect(socket.report.transport == .mptcp)
         }
         #expect(log.lines == ["connecting to 127.0.0.1 handover", "connected by mptcp", "closed 0 0"])

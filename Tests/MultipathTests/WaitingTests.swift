@@ -170,7 +170,8 @@ struct ConcurrentConfirmationTests {
             var configuration = ConnectionConfiguration()
             configuration.protocols = [.tcp]
             configuration.attemptDelay = .milliseconds(10)
-            _ = try await connector.connect(host: "name.example", port: Int(six.port), configuration) { entrant in
+            _ = try await connector.connect(host: "name.example", port: Int(six.port), configuration) {
+                entrant in
                 // Both are connected by then, and both are confirmed.
                 try? await Task.sleep(for: .milliseconds(12))
                 made.withLock { $0 += 1 }

@@ -40,7 +40,9 @@ struct Instructions {
         for _ in 0..<count {
             switch who {
             case "ours", "ours-tcp":
-                _ = try await connector.connect(host: host, port: Int(port)) { $0.protocols = who == "ours" ? [.mptcp, .tcp] : [.tcp] }
+                _ = try await connector.connect(host: host, port: Int(port)) {
+                    $0.protocols = who == "ours" ? [.mptcp, .tcp] : [.tcp]
+                }
             case "channel", "channel-tcp":
                 let channel = try await ours.connect(host: host, port: Int(port)).get()
                 try await channel.close()

@@ -82,7 +82,8 @@ public struct Connector: Sendable {
         host: String, port: Int, _ configuration: ConnectionConfiguration,
         completion: @escaping @Sendable (Result<WonRace, ConnectionError>) -> Void
     ) -> Bool {
-        guard observers.isEmpty, let snapshot = monitor.latestPath, let port = UInt16(exactly: port), port != 0
+        guard observers.isEmpty, let snapshot = monitor.latestPath, let port = UInt16(exactly: port),
+            port != 0
         else { return false }
         let wish = ConnectRequest(self, host, port, configuration, observations: [])
         let runner = wish.runner(snapshot, begun: .now)

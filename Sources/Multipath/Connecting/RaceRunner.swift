@@ -129,7 +129,8 @@ actor RaceRunner: EventThreadActor {
         destination = PathHistory.Destination(host: host, port: port)
         kernelSpeaksMPTCP = configuration.wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
         planner = RacePlanner(
-            port: port, configuration: configuration, protocols: Self.protocols(configuration.protocols, kernelSpeaksMPTCP),
+            port: port, configuration: configuration,
+            protocols: Self.protocols(configuration.protocols, kernelSpeaksMPTCP),
             snapshot: snapshot, routes: monitor.runtime.routes)
         var race = RaceMachine.Configuration()
         race.timeout = configuration.connectTimeout

@@ -154,8 +154,9 @@ public struct CandidateList: Sendable, Hashable {
         of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
     ) -> PathOmission? {
         if let exclusion {
-            // Loopback is left out of every race but its own, and nobody wants to read that.
-            return exclusion == .loopback ? nil : PathOmission(interface: interface.name, reason: "\(exclusion)")
+            // Loopback is left out of every race but its own, and its omission tells nothing.
+            return exclusion == .loopback
+                ? nil : PathOmission(interface: interface.name, reason: "\(exclusion)")
         }
         if let refusal = policy.refusal(of: interface) {
             return PathOmission(interface: interface.name, reason: "\(refusal)", refusal: refusal)
