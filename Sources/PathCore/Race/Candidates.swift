@@ -83,7 +83,7 @@ public struct CandidateList: Sendable, Hashable {
         ways.reserveCapacity(addresses.count)
         for address in addresses.unique {
             var (interfaces, isInternet) = Self.interfaces(for: address, in: snapshot, route: route)
-            // A network of one's own is the same whoever found the address; the Internet is not.
+            // A path's own network is the same over whichever path the address was found; the Internet is not.
             if isInternet { interfaces.removeAll { !isUsable(address, $0) } }
             ways.append((address, interfaces))
         }
@@ -171,7 +171,7 @@ public struct CandidateList: Sendable, Hashable {
         of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
     ) -> Omission? {
         if let exclusion {
-            // Loopback is left out of every race but its own, and nobody wants to read that.
+            // Loopback is left out of every race but its own: reports need not say so.
             return exclusion == .loopback ? nil : Omission(interface: interface.name, reason: "\(exclusion)")
         }
         if let refusal = policy.refusal(of: interface) {
