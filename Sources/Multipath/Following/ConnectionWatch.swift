@@ -26,6 +26,7 @@ public final class ConnectionWatch: Sendable {
     ///   - interface: the interface it is bound to; found by its local address unless given.
     ///   - families: in which its destination has addresses; its own peer's unless given.
     ///   - policy: which paths it may use.
+    ///   - monitor: tells of the paths.
     /// - Throws: the kernel's error where there is no descriptor left, or none that is connected.
     public convenience init(
         descriptor: CInt, interface: String? = nil, families: Set<IPAddress.Family> = [],

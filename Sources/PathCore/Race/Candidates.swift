@@ -68,6 +68,9 @@ public struct CandidateList: Sendable, Hashable {
     /// Works out the candidates.
     ///
     /// - Parameters:
+    ///   - snapshot: the paths.
+    ///   - policy: which of them may be used.
+    ///   - port: the destination's.
     ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
     ///   - awaiting: the paths whose own name servers are still being asked.

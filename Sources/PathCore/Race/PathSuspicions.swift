@@ -29,7 +29,9 @@ public struct PathSuspicions: Sendable {
 
     /// Something came over this path.
     ///
-    /// - Parameter earliest: the earliest moment at which it may have come.
+    /// - Parameters:
+    ///   - interface: the path's.
+    ///   - earliest: the earliest moment at which it may have come.
     /// - Returns: whether that ended a suspicion.
     public mutating func alive(_ interface: InterfaceIndex, since earliest: MonotonicTime) -> Bool {
         guard let suspicion = suspicions[interface], suspicion.since <= earliest else { return false }

@@ -187,9 +187,12 @@ public struct RaceMachine: Sendable {
     }
 
     /// What can be attempted now, in order of preference.
+    ///
     /// - Parameters:
+    ///   - branches: one for each path.
     ///   - awaited: the paths that may still come to stand before the first of the branches.
     ///   - isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
+    ///   - now: the time of the call.
     public mutating func plan(
         _ branches: [Branch], awaiting awaited: Set<InterfaceIndex> = [], isFinal: Bool, at now: MonotonicTime
     ) -> [Action] {
