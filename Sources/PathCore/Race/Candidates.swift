@@ -51,6 +51,9 @@ public struct CandidateList: Sendable, Hashable {
     /// Works out the candidates.
     ///
     /// - Parameters:
+    ///   - snapshot: the paths.
+    ///   - policy: which of them may be used.
+    ///   - port: the destination's.
     ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
     ///   - awaiting: the paths whose own name servers are still being asked.
@@ -66,7 +69,7 @@ public struct CandidateList: Sendable, Hashable {
         ways.reserveCapacity(addresses.count)
         for address in addresses.unique {
             var (interfaces, isInternet) = Self.interfaces(for: address, in: snapshot, route: route)
-            // A network of one's own is the same whoever found the address; the Internet is not.
+            // A path's own network is the same over whichever path the address was found; the Internet is not.
             if isInternet { interfaces.removeAll { !isUsable(address, $0) } }
             ways.append((address, interfaces))
         }
@@ -154,7 +157,7 @@ public struct CandidateList: Sendable, Hashable {
         of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
     ) -> PathOmission? {
         if let exclusion {
-            // Loopback is left out of every race but its own, and its omission tells nothing.
+            // Loopback is left out of every race but its own: reports need not say so.
             return exclusion == .loopback
                 ? nil : PathOmission(interface: interface.name, reason: "\(exclusion)")
         }
