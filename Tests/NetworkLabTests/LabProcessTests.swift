@@ -12,6 +12,24 @@ extension Labs {
             #expect(missing.errors == "mplab: start 'no-such-program': No such file or directory\n")
         }
 
+        @Test(.needsRoot)
+        func aFolderOfPathThatCannotBeReadHidesNoProgramAndNoAbsence() throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())").path
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            func run(_ command: String...) throws -> Outcome {
+                try LabCommand.run(
+                    ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+                        + ["/usr/bin/env", "PATH=\(folder):/usr/bin:/bin"]
+                        + [LabCommand.program("mplab"), "run", "--"] + command)
+            }
+            let missing = try run("no-such-program")
+            #expect(missing.status == 127)
+            #expect(missing.errors == "mplab: start 'no-such-program': No such file or directory\n")
+            #expect(try run("echo", "found").output == "found\n")
+        }
+
         @Test func inputAndOutputAreTheCommands() throws {
             let outcome = try LabCommand.run(
                 [LabCommand.program("mplab"), "run", "--", "tr", "a-z", "A-Z"], input: "hello\n")

@@ -34,11 +34,19 @@ struct TextTests {
     }
 
     @Test(arguments: [
-        ("rtt=soon", "'rtt=soon' has a bad value; expected a time of an hour at most, in seconds or with"),
-        ("rate=50", "'rate=50' has a bad value; expected bits a second with their unit"),
+        (
+            "rtt=soon",
+            "'rtt=soon' has a bad value; expected a time with its unit, an hour at most, as in rtt=20ms"
+        ),
+        ("rtt=20", "'rtt=20' has no unit (did you mean 'rtt=20ms'?); expected a time with its unit"),
+        ("up.rate=50", "'up.rate=50' has no unit (did you mean 'up.rate=50mbit'?); expected bits a second"),
+        ("loss=1", "'loss=1' has no unit (did you mean 'loss=1%'?); expected a share from 0% to 100%"),
         ("loss=101%", "'loss=101%' has a bad value; expected a share from 0% to 100%"),
         ("lost=1%", "'lost' is no condition (did you mean 'loss'?); there are rtt, delay"),
-        ("queue=100", "'queue=100' has a bad value; expected a time with its unit, or a size"),
+        (
+            "queue=100",
+            "'queue=100' has no unit (did you mean 'queue=100ms'?); expected a time with its unit, or a size"
+        ),
         ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
         ("rtt", "'rtt' has no value; write rtt=20ms"),
         ("loss=1%,", "'' is no condition"),

@@ -4,7 +4,7 @@
 
 extension LeaseHint {
     /// - Returns: nil for a text that is no lease: one without an address.
-    public init?(networkdLease text: String) {
+    package init?(networkdLease text: String) {
         let isJSON = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{")
         guard let hint = isJSON ? Self.readJSON(text) : Self.readLines(text) else { return nil }
         self = hint

@@ -10,7 +10,7 @@
 
 extension PathSettings {
     /// What can be said about an interface or network.
-    public enum Property: String, Sendable, Hashable, CaseIterable {
+    package enum Property: String, Sendable, Hashable, CaseIterable {
         case expensive
         case constrained
 
@@ -20,21 +20,21 @@ extension PathSettings {
     }
 
     /// A line that can't be read. The others count all the same.
-    public struct Problem: Sendable, Hashable, CustomStringConvertible {
+    package struct Problem: Sendable, Hashable, CustomStringConvertible {
         /// From 1.
-        public var line: Int
-        public var message: String
+        package var line: Int
+        package var message: String
 
-        public init(line: Int, message: String) {
+        package init(line: Int, message: String) {
             self.line = line
             self.message = message
         }
 
-        public var description: String { "line \(line): \(message)" }
+        package var description: String { "line \(line): \(message)" }
     }
 
     /// What is said of a name; nil is left to the other sources.
-    public subscript(name: String, property: Property) -> Bool? {
+    package subscript(name: String, property: Property) -> Bool? {
         get { entries[name]?[keyPath: property.keyPath] }
         set {
             var entry = entries[name] ?? Entry()
@@ -45,7 +45,7 @@ extension PathSettings {
 
     /// Why nothing can have this name; nil where something can. An SSID has 1 to 32 bytes (IEEE 802.11
     /// section 9.4.2.2), an interface's name at most 15 (IFNAMSIZ).
-    public static func problem(withName name: String) -> String? {
+    package static func problem(withName name: String) -> String? {
         if name.isEmpty { return "a name is missing" }
         let count = name.utf8.count
         return count <= 32
@@ -53,7 +53,7 @@ extension PathSettings {
     }
 
     /// Reads a file's text. Of two lines about the same the last counts.
-    public static func parse(_ text: String) -> (settings: PathSettings, problems: [Problem]) {
+    package static func parse(_ text: String) -> (settings: PathSettings, problems: [Problem]) {
         var settings = PathSettings()
         var problems: [Problem] = []
         for (number, line) in TextLine.split(text).enumerated() {
@@ -67,7 +67,7 @@ extension PathSettings {
     }
 
     /// The entries as lines of the file, by name.
-    public var lines: [String] {
+    package var lines: [String] {
         entries.keys.sorted().flatMap { name in
             Property.allCases.compactMap { property in
                 self[name, property].map { Self.line(property, $0, name) }
@@ -79,7 +79,7 @@ extension PathSettings {
     ///
     /// - Parameter text: the file's text; nil where there is no file yet.
     /// - Parameter value: nil takes back what is said.
-    public static func text(
+    package static func text(
         _ text: String?, setting property: Property, of name: String, to value: Bool?
     ) -> String {
         guard let text else { return value.map { header + line(property, $0, name) + "\n" } ?? "" }
@@ -101,7 +101,7 @@ extension PathSettings {
     }
 
     /// A name as it stands in the file: on one line, with nothing that a terminal would act on.
-    public static func escaped(_ name: String) -> String {
+    package static func escaped(_ name: String) -> String {
         let scalars = Array(name.unicodeScalars)
         return scalars.indices.map { index in
             let scalar = scalars[index]
