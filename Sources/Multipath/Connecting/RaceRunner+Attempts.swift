@@ -5,7 +5,7 @@ import LinuxNet
 extension RaceRunner {
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id]?.attempt else { return }
-        let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
+        let (now, error) = (MonotonicTime.now, attempt.with { $0.consumeError() } ?? nil)
         // A refusal is an answer too.
         if error?.isRefusal ?? true {
             suspicions.alive(machine.attempts[id].candidate.interface, since: now)

@@ -46,11 +46,11 @@ actor SteeringRegistry {
         do throws(SystemError) {
             if isMapped, let steered = try? prepared().makeSocket(.ipv6) {
                 let level = steered.level
-                return .success(RaceAttempt(steered.take(), level, isMapped: true))
+                return .success(RaceAttempt(steered.releaseSocket(), level, isMapped: true))
             }
             let steered = try prepared().makeSocket(family)
             let level = steered.level
-            return .success(RaceAttempt(steered.take(), level))
+            return .success(RaceAttempt(steered.releaseSocket(), level))
         } catch {
             return .failure(error)
         }

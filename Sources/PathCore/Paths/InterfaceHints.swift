@@ -59,7 +59,7 @@ package struct WirelessHint: Sendable, Hashable {
     }
 }
 
-/// What can be known of a path without sending anything. What nobody says is nil.
+/// What can be known of a path without sending anything. What no source says is nil.
 public struct PathQuality: Sendable, Hashable {
     /// The speed of the link, in Mbit/s: the wire's, or the radio's rate now.
     public var linkSpeed: UInt32?

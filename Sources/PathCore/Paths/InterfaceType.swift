@@ -45,7 +45,7 @@ public enum VerdictSource: String, Sendable, Hashable {
     case kernel
     /// Guessed from the interface's name.
     case name
-    /// Nobody said anything; this is what is assumed then.
+    /// No source says anything; this is what is assumed then.
     case assumed
 }
 

@@ -36,7 +36,7 @@ extension LeaseHint {
     }
 
     /// Whether option 43 (RFC 2132 section 8.4), as hexadecimal digits, holds the word by which Android's
-    /// tethering tells its clients that somebody pays for each byte.
+    /// tethering tells its clients that each byte is paid for.
     private static func isAndroidMetered(_ hex: Substring?) -> Bool {
         guard let hex else { return false }
         let word = "ANDROID_METERED".utf8.map { String($0, radix: 16) }.joined()

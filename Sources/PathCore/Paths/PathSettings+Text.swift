@@ -75,7 +75,7 @@ extension PathSettings {
         }
     }
 
-    /// A file's text with one thing said differently, and all else as somebody wrote it.
+    /// A file's text with one thing said differently, and all else as the user wrote it.
     ///
     /// - Parameter text: the file's text; nil where there is no file yet.
     /// - Parameter value: nil takes back what is said.
@@ -172,13 +172,13 @@ private struct TextLine {
 
     var meaning: Meaning {
         var rest = content[...]
-        guard let first = Self.takeWord(&rest), first.first != UInt8(ascii: "#") else { return .nothing }
+        guard let first = Self.nextWord(&rest), first.first != UInt8(ascii: "#") else { return .nothing }
         let word = String(decoding: first, as: UTF8.self)
         guard let property = PathSettings.Property(rawValue: word) else {
             let choices = PathSettings.Property.allCases.map(\.rawValue).joined(separator: " or ")
             return .problem("'\(PathSettings.escaped(word))' should be \(choices)")
         }
-        let answer = Self.takeWord(&rest).map { String(decoding: $0, as: UTF8.self) }
+        let answer = Self.nextWord(&rest).map { String(decoding: $0, as: UTF8.self) }
         guard answer == "yes" || answer == "no" else {
             let said = answer.map { "'\(PathSettings.escaped($0))'" } ?? "nothing"
             return .problem("\(said) after '\(word)' should be yes or no")
@@ -193,7 +193,7 @@ private struct TextLine {
     }
 
     /// Takes the next word, and the blanks around it.
-    private static func takeWord(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    private static func nextWord(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         rest = rest.drop(while: isBlank)
         let word = rest.prefix { !isBlank($0) }
         rest = rest[word.endIndex...].drop(while: isBlank)

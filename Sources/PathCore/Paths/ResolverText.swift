@@ -25,7 +25,7 @@ package struct ResolverText: Sendable, Hashable {
                 let server = NameServer(parsing: words[1]), !nameServers.contains(server)
             else { continue }
             nameServers.append(server)
-            // More than any resolver asks; a file of nothing else is somebody's mistake.
+            // More than any resolver asks; a file of nothing else is a mistake.
             if nameServers.count == 32 { return }
         }
     }

@@ -51,7 +51,7 @@ package struct SnapshotReducer: Sendable {
         for fact in facts { store(fact) }
     }
 
-    /// - Parameter reach: what the kernel answers for the Internet. Where nobody can ask it (a trace that is
+    /// - Parameter reach: what the kernel answers for the Internet. Where it can't be asked (a trace that is
     ///   replayed, a test), the main table's default routes stand in for it.
     package mutating func replaceRoutes(_ facts: [DefaultRouteFact], reach: InternetReach? = nil) {
         routes = facts
@@ -62,7 +62,7 @@ package struct SnapshotReducer: Sendable {
     /// an address of the family that could be used there.
     ///
     /// A link of a VRF is not asked about. A socket bound to it would get out, by the VRF's own table; but
-    /// whoever put it there wants it apart from the traffic of sockets that are in no VRF.
+    /// a VRF is there to keep it apart from the traffic of sockets that are in none.
     package var interfacesWorthAsking: [IPAddress.Family: [InterfaceIndex]] {
         var worth: [IPAddress.Family: [InterfaceIndex]] = [:]
         for link in links.values

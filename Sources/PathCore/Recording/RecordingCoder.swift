@@ -63,7 +63,7 @@ package struct RecordingReader: Sendable {
         RecordingError(offset: start + position, reason)
     }
 
-    private mutating func take(_ count: Int) throws(RecordingError) -> ArraySlice<UInt8> {
+    private mutating func next(_ count: Int) throws(RecordingError) -> ArraySlice<UInt8> {
         guard count <= bytes.count - position else { throw failure("a value is cut") }
         defer { position += count }
         return bytes[position..<(position + count)]
@@ -72,13 +72,13 @@ package struct RecordingReader: Sendable {
     package mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
         _ type: Number.Type = Number.self
     ) throws(RecordingError) -> Number {
-        try take(Number.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Number($1) }
+        try next(Number.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Number($1) }
     }
 
     package mutating func flag() throws(RecordingError) -> Bool { try number(UInt8.self) != 0 }
 
     package mutating func block() throws(RecordingError) -> [UInt8] {
-        Array(try take(Int(try number(UInt32.self))))
+        Array(try next(Int(try number(UInt32.self))))
     }
 
     package mutating func text() throws(RecordingError) -> String {
@@ -117,7 +117,7 @@ package struct RecordingReader: Sendable {
         Dictionary(try list(read)) { _, last in last }
     }
 
-    /// - Throws: where something is left: it was written by somebody who meant more.
+    /// - Throws: where something is left: the writer meant more.
     package func end() throws(RecordingError) {
         if position < bytes.count { throw failure("\(bytes.count - position) bytes too many") }
     }

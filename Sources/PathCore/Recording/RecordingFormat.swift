@@ -133,7 +133,7 @@ package struct PathRecord: Sendable, Hashable {
         }
     }
 
-    /// FNV-1a, 32 bits: against bad media and editors, not against anybody's will.
+    /// FNV-1a, 32 bits: against bad media and editors, not against forgery.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         bytes.withUnsafeBufferPointer { $0.reduce(0x811C_9DC5) { ($0 ^ UInt32($1)) &* 0x0100_0193 } }
     }
