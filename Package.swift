@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// CI sets this: a warning there is an error. It is off elsewhere, because a newer compiler's
-// new warning must not break the build of a package that only depends on this one.
+// CI sets this: a warning there is an error. It is off by default, because a newer compiler's new warning must not break
+// the build of a package that depends on this one.
 let strict: [SwiftSetting] =
     Context.environment["MULTIPATH_WARNINGS_AS_ERRORS"] == "1"
     ? [.unsafeFlags(["-warnings-as-errors"])] : []
@@ -25,7 +25,7 @@ let package = Package(
         .executable(name: "mplab", targets: ["mplab"]),
     ],
     traits: [
-        // Off unless asked for, so that only its users fetch what its product alone needs.
+        // Off by default, so that only packages that ask for it fetch what its product needs.
         .trait(
             name: "Service",
             description: "MultipathService: swift-service-lifecycle, swift-metrics, swift-distributed-tracing"
@@ -172,8 +172,7 @@ let package = Package(
         .testTarget(
             name: "DocumentationSnippets",
             dependencies: [
-                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting",
-                "NetworkLab",
+                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting", "NetworkLab",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own, so that what is measured against is nobody's dependency.
+// A package of its own, so that the library does not depend on what it is measured against.
 let package = Package(
     name: "multipath-benchmarks",
     dependencies: [
@@ -12,9 +12,20 @@ let package = Package(
     targets: [
         // Changes the network by its own few lines of netlink: the measure shares nothing with the measured.
         .target(name: "CChanges"),
+        // What several of the programs do: open connections, look at their own process, print a line of JSON.
+        .target(
+            name: "BenchSupport",
+            dependencies: [
+                .product(name: "Multipath", package: "swift-multipath"),
+                .product(name: "MultipathNIO", package: "swift-multipath"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]),
         .executableTarget(
             name: "mpbench-paths",
-            dependencies: ["CChanges", .product(name: "Multipath", package: "swift-multipath")]),
+            dependencies: [
+                "BenchSupport", "CChanges", .product(name: "Multipath", package: "swift-multipath"),
+            ]),
         .executableTarget(
             name: "mpbench-race",
             dependencies: [
@@ -31,16 +42,18 @@ let package = Package(
         .executableTarget(
             name: "mpbench-modes",
             dependencies: [
+                "BenchSupport",
                 .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathNIO", package: "swift-multipath"),
                 .product(name: "NetworkLab", package: "swift-multipath"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
-        // What data costs on its way; plain C is the peer, and what it can cost at least.
+        // What moving data costs; plain C is the peer, and shows what it costs at least.
         .executableTarget(name: "mpbench-plain"),
         .executableTarget(
             name: "mpbench-data",
             dependencies: [
+                "BenchSupport",
                 .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathNIO", package: "swift-multipath"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own, so that nobody who depends on swift-multipath resolves or builds what only the examples
+// A package of its own, so that a package which depends on swift-multipath does not resolve what only the examples
 // need. `make examples` at the top builds it.
 let package = Package(
     name: "Examples",

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// A package of its own: what it takes to measure this little is nobody else's dependency, not even the other
-// benchmarks'. The library's targets are built here a second time, from the same files (`Library` is a link to them),
+// A package of its own, so that no other package depends on what it takes to measure this little, not even the other
+// benchmarks. The library's targets are built here a second time, from the same files (`Library` is a link to them),
 // because the machines are no public interface: `package` reaches as far as one package.
 let package = Package(
     name: "multipath-micro",

@@ -1,5 +1,5 @@
-// Connects RUNS times with Go's dialer and prints the milliseconds of each; "-" where there was none in LIMIT
-// seconds (10).
+// Connects RUNS times with Go's dialer and prints the milliseconds of each; "-" for an attempt that made no
+// connection within LIMIT seconds (10).
 //
 //	connect RUNS HOST PORT [mptcp]
 package main

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Connects RUNS times with curl and prints its own time_connect in milliseconds; "-" where there was none in
-# LIMIT seconds (10).
+# Connects RUNS times with curl and prints its own time_connect in milliseconds; "-" for an attempt that made no
+# connection within LIMIT seconds (10).
 #   connect.sh RUNS HOST PORT
 for _ in $(seq "$1"); do
     curl --silent --max-time "${LIMIT:-10}" --output /dev/null --write-out '%{time_connect}\n' "http://$2:$3/1" |

@@ -20,7 +20,7 @@ PATH_MANAGERS = ("kernel", "mptcpd-addr_adv", "mptcpd-sspi")
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """Two links, and what is special about them."""
+    """The client's two links."""
     wifi: str = "rtt=20ms,rate=100mbit"
     cellular: str = "rtt=40ms,rate=100mbit"
     tag: str = "not-expensive"

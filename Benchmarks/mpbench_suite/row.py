@@ -1,4 +1,4 @@
-"""What a row of the table is: what is done, what is measured of it, and what is expected."""
+"""A row of the table: the work, what is measured of it, and the goals."""
 import dataclasses
 import typing
 
@@ -54,9 +54,9 @@ class Row:
     run: typing.Callable
     contenders: tuple = ("ours", "kernel")
     most_runs: int = 1000
-    # The most runs of single contenders: what is only there to be seen beside.
+    # The most runs of single contenders, for those that serve only for comparison.
     fewer: dict = dataclasses.field(default_factory=dict)
-    # What a run takes, roughly: for the estimate of what is left.
+    # How long a run takes, roughly: for the estimate of the time left.
     seconds: float = 2.5
     group: str = ""
 

@@ -122,7 +122,7 @@ def worst_run(metric, runs):
 
 
 def introduce(names):
-    """Says on standard error what is left out, and what would install it."""
+    """Names on standard error the contenders that are left out, and how to install them."""
     for name in names:
         contender = CONTENDERS[name]
         print(f"without {name} ({contender.title}): {contender.install}", file=sys.stderr)

@@ -7,7 +7,7 @@ import NIOHTTP1
 /// One file, by as many connections as it takes.
 struct Download: Sendable {
     typealias Stream = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
-    typealias Lease = ReconnectionLease<LeasedConnection<Stream>>
+    typealias Session = ReconnectionSession<MultipathConnection, Stream>
 
     let host: String
     let port: Int
@@ -48,16 +48,16 @@ struct Download: Sendable {
         let progress = try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .withReconnection(
                 host: host, port: port, progress: Progress(), options: options,
-                initializer: Self.addHandlers
-            ) { lease, progress in
-                let report = lease.connection.connection.establishment
+                channelInitializer: Self.addHandlers
+            ) { session, progress in
+                let report = session.connection.establishment
                 let time = ContinuousClock.now - begun
                 Main.tell(
                     "\(Self.milliseconds(time)) ms: from byte \(progress.offset) over "
                         + "\(report?.interface ?? "?") by \(report?.transport.isMPTCP == true ? "mptcp" : "tcp") "
-                        + "(\(Self.words(lease.cause)))")
+                        + "(\(Self.words(session.cause)))")
                 progress.connections += 1
-                return try await fetch(lease, &progress) ? .finished(progress) : .again
+                return try await fetch(session, &progress) ? .finished : .reconnect
             }
         return "\(progress.offset) bytes in \(Self.milliseconds(ContinuousClock.now - begun)) ms by "
             + "\(progress.connections) connections; longest pause "
@@ -66,14 +66,14 @@ struct Download: Sendable {
 
     /// Gets what is missing, as far as this connection goes.
     /// - Returns: whether that was all.
-    private func fetch(_ lease: Lease, _ progress: inout Progress) async throws -> Bool {
-        let connection = lease.connection.connection
+    private func fetch(_ session: Session, _ progress: inout Progress) async throws -> Bool {
+        let connection = session.connection
         connection.expectsData = true
         defer { connection.expectsData = false }
         var state = progress
         defer { progress = state }
         let request = request(state)
-        return try await lease.connection.output.executeThenClose { inbound, outbound in
+        return try await session.output.executeThenClose { inbound, outbound in
             try await outbound.write(.head(request))
             try await outbound.write(.end(nil))
             var rest = 0
@@ -92,9 +92,9 @@ struct Download: Sendable {
                     guard rest >= 0 else { throw Failure(description: "the server sends too much") }
                     try FileHandle.standardOutput.write(contentsOf: Data(bytes.readableBytesView))
                     state.offset += bytes.readableBytes
-                    lease.madeProgress()
+                    session.madeProgress()
                     // The next connection is there: go on from this byte on it.
-                    if lease.isMoved, rest > 0 { return false }
+                    if session.shouldMigrate, rest > 0 { return false }
                 case .end:
                     return rest == 0 && skipped == 0
                 }
@@ -126,7 +126,7 @@ struct Download: Sendable {
         case .first: "first"
         case .pathLost(let trouble): "path lost: \(trouble.rawValue)"
         case .betterPath(let name): "better path: \(name)"
-        case .again: "again"
+        case .requested: "as asked"
         case .failed(let reason): "broken: \(reason)"
         }
     }

@@ -9,7 +9,7 @@ struct ChannelRecipe: Sendable {
     var options: ChannelOptions.Storage?
     var initializer: (@Sendable (any Channel) -> EventLoopFuture<Void>)?
     var protocolHandlers: @Sendable () -> [any ChannelHandler] = { [] }
-    var confirmation: MultipathConfirmation?
+    var confirmation: RaceMilestone?
 
     init(group: any EventLoopGroup) { self.group = group }
 
@@ -39,7 +39,7 @@ struct ChannelRecipe: Sendable {
         _ won: WonConnection, on loop: any EventLoop,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
         completion:
-            @escaping @Sendable (Result<(connection: MultipathConnection, output: Output), any Error>) -> Void
+            @escaping @Sendable (Result<ConnectedChannel<Output>, any Error>) -> Void
     ) {
         let output = NIOLoopBoundBox<Output?>(nil, eventLoop: loop)
         open(won, on: loop) { connection in
@@ -52,7 +52,7 @@ struct ChannelRecipe: Sendable {
             completion(
                 result.map { connection in
                     guard let output = output.value else { preconditionFailure("an open channel is made") }
-                    return (connection, output)
+                    return ConnectedChannel(connection: connection, output: output)
                 })
         }
     }

@@ -35,15 +35,15 @@ public struct MultipathBootstrap: Sendable {
         return copy
     }
 
-    /// Lets the first attempt win that is confirmed: with `.tlsHandshake` the first whose TLS is up, and not the
-    /// first whose TCP is. Until then the other attempts go on (RFC 8305 section 5), each connected one with a
+    /// Lets the first attempt win that reaches a milestone: with `.tlsHandshakeCompleted` the first whose TLS is up,
+    /// and not the first whose TCP is. Until then the other attempts go on (RFC 8305 section 5), each connected one with a
     /// channel of its own, and so with handlers of its own: initializers run for each. When one has won, the
     /// channels of the others are closed at once.
     ///
-    /// An attempt whose confirmation fails (a certificate that is not trusted, say) lets the others go on; its
+    /// An attempt that can't reach it (a certificate that is not trusted, say) lets the others go on; its
     /// error is in the report.
-    public func confirmed(by confirmation: MultipathConfirmation) -> MultipathBootstrap {
-        with { $0.confirmation = confirmation }
+    public func raceUntil(_ milestone: RaceMilestone) -> MultipathBootstrap {
+        with { $0.confirmation = milestone }
     }
 
     private func with(_ change: (inout ChannelRecipe) -> Void) -> MultipathBootstrap {
@@ -54,24 +54,39 @@ public struct MultipathBootstrap: Sendable {
 
     /// Connects to a host by name or address.
     ///
-    /// - Parameter initializer: runs after the bootstrap's own, before the first byte is read: the place for
-    ///   handlers, or to wrap the channel into a `NIOAsyncChannel`.
+    /// - Parameters:
+    ///   - host: a name, or an address without brackets.
+    ///   - port: 1 to 65535.
+    ///   - channelInitializer: runs after the bootstrap's own, before the first byte is read: the place for handlers,
+    ///     or to wrap the channel into a `NIOAsyncChannel`.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect<Output: Sendable>(
         host: String, port: Int,
-        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
-    ) async throws -> (connection: MultipathConnection, output: Output) {
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> ConnectedChannel<Output> {
         guard let port = UInt16(exactly: port), port != 0 else {
             throw ConnectionError(invalidPort: port, host: host)
         }
-        return try await connect(host: host, port: port, configuration, initializer: initializer)
+        return try await connect(host: host, port: port, configuration, channelInitializer)
+    }
+
+    /// Connects to an address, over the best path that leads there.
+    ///
+    /// - Parameter channelInitializer: as with `connect(host:port:channelInitializer:)`.
+    /// - Throws: `ConnectionError`, which lists every attempt.
+    public func connect<Output: Sendable>(
+        to endpoint: IPEndpoint,
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> ConnectedChannel<Output> {
+        try await connect(
+            host: "\(endpoint.address)", port: Int(endpoint.port), channelInitializer: channelInitializer)
     }
 
     /// - Parameter attempt: what this one attempt may do, where that is less than what the connection may.
     func connect<Output: Sendable>(
         host: String, port: UInt16, _ attempt: ConnectionConfiguration,
-        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
-    ) async throws -> (connection: MultipathConnection, output: Output) {
+        _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
+    ) async throws -> ConnectedChannel<Output> {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.confirmation != nil else {
             let won = try WonConnection(await connector.connect(to: host, port: port, attempt), policy)
@@ -90,7 +105,7 @@ public struct MultipathBootstrap: Sendable {
             $0.discard()
         }
         prepared.connection.begin(report)
-        return (prepared.connection, prepared.output)
+        return ConnectedChannel(connection: prepared.connection, output: prepared.output)
     }
 }
 
@@ -182,7 +197,7 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     }
 }
 
-/// A channel that somebody has a future of.
+/// A channel that was promised by a future.
 private final class PromisedChannel: Sendable {
     let promise: EventLoopPromise<any Channel>
     private let recipe: ChannelRecipe

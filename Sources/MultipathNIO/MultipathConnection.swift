@@ -5,7 +5,7 @@ import NIOPosix
 /// A connection as a SwiftNIO channel, with its events and reports.
 ///
 /// ```swift
-/// let connection = try await MultipathConnection.connect(to: "media.example", port: 443) {
+/// let connection = try await MultipathConnection.connect(host: "media.example", port: 443) {
 ///     $0.mode = .handover
 ///     $0.prohibitedInterfaceTypes = [.cellular]
 /// }
@@ -23,12 +23,64 @@ public final class MultipathConnection: Sendable {
     let log: ConnectionEventChannel
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
-    init(
+    convenience init(
         channel: any Channel, meter: TransferMeter, watch: ConnectionWatch? = nil,
         supervision: Supervision? = nil
     ) throws {
         try channel.pipeline.syncOperations.addHandler(
             TransferCounter(meter, watch, supervision), position: .first)
+        self.init(counted: channel, meter, watch, supervision)
+    }
+
+    /// Takes care of the connection of a channel that was opened elsewhere, by an HTTP client with `enableMultipath` or
+    /// gRPC: reports what it does, and steers its subflows as far as that is possible. Its socket has the kernel's
+    /// path manager, unless it was made by this library or the administrator has chosen otherwise.
+    ///
+    /// `transferReport().control` says how far it is steered.
+    ///
+    /// - Parameters:
+    ///   - channel: a connected channel of a TCP or MPTCP socket.
+    ///   - mode: what to do when a path goes bad.
+    ///   - scope: what may be changed where this connection can't be steered on its own.
+    ///   - policy: which paths may be used.
+    ///   - connector: its monitor tells of paths; the process's own unless given.
+    /// - Throws: `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
+    ///   `PathMonitorError` where this machine's paths can't be read.
+    public convenience init(
+        adopting channel: any Channel, mode: MultipathMode = .handover, scope: SteeringScope = .connection,
+        policy: PathPolicy = PathPolicy(), connector: Connector = .shared
+    ) async throws {
+        // Paths must be known before the bytes of the first can be booked.
+        let snapshot = try await connector.monitor.currentPath()
+        let (meter, supervision) = try await channel.eventLoop.submit {
+            let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+                of: NIOBSDSocket.Handle.self
+            ) { descriptor in
+                let meter = try TransferMeter(
+                    ofForeign: descriptor, in: snapshot, monitor: connector.monitor)
+                return (
+                    meter,
+                    try Supervision.ofForeign(
+                        descriptor, SteeringConfiguration(mode: mode, policy: policy),
+                        maySteerAll: scope == .networkNamespace, meter: meter)
+                )
+            }
+            guard let (meter, supervision) = parts else {
+                throw ChannelError.inappropriateOperationForState
+            }
+            try channel.pipeline.syncOperations.addHandler(
+                TransferCounter(meter, nil, supervision), position: .first)
+            return (meter, supervision)
+        }.get()
+        self.init(counted: channel, meter, nil, supervision)
+        begin(nil)
+    }
+
+    /// - Parameter channel: with a `TransferCounter`.
+    private init(
+        counted channel: any Channel, _ meter: TransferMeter, _ watch: ConnectionWatch?,
+        _ supervision: Supervision?
+    ) {
         self.supervision = supervision
         self.channel = channel
         self.meter = meter
@@ -75,7 +127,7 @@ public final class MultipathConnection: Sendable {
     public var establishment: EstablishmentReport? { log.establishment }
 
     /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
-    /// confirmed by `MultipathConfirmation.tlsHandshake`; nil where they agreed on none.
+    /// raced until `RaceMilestone.tlsHandshakeCompleted`; nil where they agreed on none.
     public var applicationProtocol: String? { log.applicationProtocol }
 
     /// Connects to a host by name or address.
@@ -83,18 +135,18 @@ public final class MultipathConnection: Sendable {
     /// - Parameters:
     ///   - group: where the channel runs; SwiftNIO's own threads unless given.
     ///   - configure: mode, allowed paths, timeout.
-    ///   - initializer: adds handlers before the first byte is read. Handlers that are added later, to
+    ///   - channelInitializer: adds handlers before the first byte is read. Handlers that are added later, to
     ///     `channel`, miss what a server says first.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public static func connect(
-        to host: String, port: Int, group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
+        host: String, port: Int, group: any EventLoopGroup = .singletonMultiThreadedEventLoopGroup,
         configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in },
-        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void> = {
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Void> = {
             $0.eventLoop.makeSucceededVoidFuture()
         }
     ) async throws -> MultipathConnection {
         try await MultipathBootstrap(group: group).configure(configure)
-            .connect(host: host, port: port, initializer: initializer).connection
+            .connect(host: host, port: port, channelInitializer: channelInitializer).connection
     }
 
     /// Whether bytes are awaited: an answer, the rest of a download. While it is set, silence makes this
@@ -122,4 +174,14 @@ public struct DisconnectedError: Error, Sendable, Hashable, CustomStringConverti
     public var patience: Duration
 
     public var description: String { "no path for \(patience.inSeconds) s" }
+}
+
+/// What steering may change where a connection can't be steered on its own, because its socket was made elsewhere.
+public enum SteeringScope: Sendable, Hashable {
+    /// Nothing: such a connection is only observed.
+    case connection
+    /// The kernel's list of MPTCP endpoints (`ip mptcp endpoint`). That goes for every connection of the network
+    /// namespace, other programs' too. What was there before is put back when the last such connection is closed. It
+    /// takes CAP_NET_ADMIN.
+    case networkNamespace
 }

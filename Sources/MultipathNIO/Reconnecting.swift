@@ -1,16 +1,8 @@
 public import Multipath
 public import NIOCore
 
-/// A connection of `MultipathBootstrap.withReconnection`, with what its initializer returned.
-public struct LeasedConnection<Output: Sendable>: Sendable {
-    public let connection: MultipathConnection
-    public let output: Output
-
-    public var channel: any Channel { connection.channel }
-}
-
-/// The connection is given up for another one, or for good. Its channel says so before it closes: an end without
-/// a word would look like the peer's.
+/// The connection is given up for another one, or for good. Its channel gets this error before it closes: an end
+/// without an error would look like the peer's.
 public struct ConnectionLeft: Error, Sendable {
     public init() {}
 }
@@ -41,17 +33,19 @@ extension MultipathBootstrap {
     ///
     /// ```swift
     /// let size = try await MultipathBootstrap(group: group).withReconnection(
-    ///     host: "media.example", port: 80, progress: 0, initializer: addHTTPHandlers
-    /// ) { lease, offset in
-    ///     lease.connection.connection.expectsData = true
-    ///     return try await lease.connection.output.executeThenClose { inbound, outbound in
-    ///         try await outbound.write(request(from: offset))
+    ///     host: "media.example", port: 80, progress: 0, channelInitializer: addHTTPHandlers
+    /// ) { session, offset in
+    ///     session.connection.expectsData = true
+    ///     var position = offset
+    ///     defer { offset = position }
+    ///     return try await session.output.executeThenClose { inbound, outbound in
+    ///         try await outbound.write(request(from: position))
     ///         for try await bytes in inbound {
-    ///             offset += bytes.readableBytes
-    ///             lease.madeProgress()
-    ///             if lease.isMoved { return .again }
+    ///             position += bytes.readableBytes
+    ///             session.madeProgress()
+    ///             if session.shouldMigrate { return .reconnect }
     ///         }
-    ///         return .finished(offset)
+    ///         return .finished
     ///     }
     /// }
     /// ```
@@ -61,35 +55,39 @@ extension MultipathBootstrap {
     /// or no path is left.
     ///
     /// The channel of a connection that is left gets the error `ConnectionLeft`, then closes at once, without TLS's
-    /// farewell. With `confirmed(by: .tlsHandshake)` the next one's TLS is up before this one is left.
+    /// farewell. With `raceUntil(.tlsHandshakeCompleted)` the next one's TLS is up before this one is left.
     ///
     /// - Parameters:
-    ///   - progress: what the work knows of how far it got; handed from each call to the next.
-    ///   - initializer: runs for each connection before its first byte is read.
+    ///   - progress: what the work knows of how far it got, and in the end its result; handed from each call to the
+    ///     next.
+    ///   - options: the budget, the pauses between attempts, and which errors mean a broken connection.
+    ///   - channelInitializer: runs for each connection before its first byte is read.
     ///   - body: the work. One call at a time; it is cancelled when its connection must be left, and its channel
     ///     is closed when it has returned.
-    /// - Returns: what the work finished with.
+    /// - Returns: the progress as the work left it when it had finished.
     /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.
-    public func withReconnection<Output: Sendable, Progress: Sendable, Value: Sendable>(
+    public func withReconnection<Output: Sendable, Progress: Sendable>(
         host: String, port: Int, progress: Progress, options: ReconnectionOptions = ReconnectionOptions(),
-        initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
+        channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>,
         body:
-            @escaping @Sendable (ReconnectionLease<LeasedConnection<Output>>, inout Progress) async throws
-            -> ReconnectionStep<Value>
-    ) async throws -> Value {
+            @escaping @Sendable (ReconnectionSession<MultipathConnection, Output>, inout Progress)
+            async throws
+            -> ReconnectionStep
+    ) async throws -> Progress {
         guard let number = UInt16(exactly: port), number != 0 else {
             throw ConnectionError(invalidPort: port, host: host)
         }
         var options = options
         let isBreak = options.isBreak
         options.isBreak = { $0 is ChannelError || $0 is IOError || isBreak($0) }
-        let runner = ReconnectionRunner<LeasedConnection<Output>, Progress, Value>(
+        let runner = ReconnectionRunner<MultipathConnection, Output, Progress>(
             options: options, monitor: connector.monitor, body: body
         ) { route in
-            let (connection, output) = try await connect(
-                host: host, port: number, configuration.over(route), initializer: initializer)
+            let connected = try await connect(
+                host: host, port: number, configuration.over(route), channelInitializer)
+            let connection = connected.connection
             return DialedConnection(
-                connection: LeasedConnection(connection: connection, output: output),
+                connection: connection, output: connected.output,
                 interface: connection.establishment?.interface ?? "",
                 observe: { connection.watch?.observe($0) },
                 interrupt: { connection.leave() },

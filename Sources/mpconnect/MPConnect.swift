@@ -138,7 +138,7 @@ struct MPConnect: AsyncParsableCommand {
         let session = Session(
             console: console, showsProgress: !withoutProgress && !json && Progress.isPossible)
         if listen {
-            try await session.listen(on: destination)
+            try await session.listen(on: destination, mode)
         } else {
             let monitor = PathMonitor(monitorConfiguration)
             var configuration = configuration

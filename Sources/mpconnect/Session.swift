@@ -20,9 +20,10 @@ struct Session: Sendable {
         let bootstrap = tls?.apply(to: plain) ?? plain
         let ended = await interruptible {
             try await bootstrap.connect(
-                host: destination.host, port: Int(destination.port), initializer: Self.wrap)
+                host: destination.host, port: Int(destination.port), channelInitializer: Self.wrap)
         }
-        let (connection, stream) = try value(of: ended, destination)
+        let connected = try value(of: ended, destination)
+        let connection = connected.connection
         var handshake: TLSReport?
         if tls != nil { handshake = await TLS.report(of: connection) }
         if let report = connection.establishment {
@@ -35,22 +36,24 @@ struct Session: Sendable {
             let words = handshake.map { ", \($0)" } ?? ""
             console.event("established", fields, text: "\(report)\(words)")
         }
-        await relay(destination, connection, stream, tls: handshake)
+        await relay(destination, connection, connected.output, tls: handshake)
     }
 
-    func listen(on destination: HostPort) async throws -> Never {
+    func listen(on destination: HostPort, _ mode: MultipathMode) async throws -> Never {
         let ended = await interruptible {
-            try await MultipathListener(on: try await localEndpoint(destination), initializer: Self.wrap)
+            try await MultipathServerBootstrap().mode(mode).bind(
+                host: destination.host.isEmpty ? "::" : destination.host, port: Int(destination.port),
+                childChannelInitializer: Self.wrap)
         }
         let listener = try value(of: ended, destination)
         console.event(
             "listening", ["local": "\(listener.endpoint)"], text: "listening on \(listener.endpoint)",
             always: true)
         try await listener.executeThenClose { connections in
-            let (firsts, continuation) = AsyncStream.makeStream(of: Listener.Accepted.self)
+            let (firsts, continuation) = AsyncStream.makeStream(of: Accepted.self)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 // The listener stays open as long as its one connection: Linux answers another path's join
-                // only while somebody listens on the port.
+                // only while a socket listens on the port.
                 group.addTask {
                     var isServing = false
                     for try await accepted in connections {
@@ -73,9 +76,9 @@ struct Session: Sendable {
         CommandExit.done.leave()
     }
 
-    private typealias Listener = MultipathListener<Stream>
+    private typealias Accepted = ConnectedChannel<Stream>
 
-    private func serve(_ accepted: Listener.Accepted) async -> Never {
+    private func serve(_ accepted: Accepted) async -> Never {
         let connection = accepted.connection
         let remote = connection.remote
         let peer = remote?.description ?? "unknown"
@@ -89,24 +92,10 @@ struct Session: Sendable {
     }
 
     /// Closes a connection that came while another is served.
-    private func refuse(_ accepted: Listener.Accepted) async {
+    private func refuse(_ accepted: Accepted) async {
         let peer = accepted.connection.remote?.description ?? "unknown"
         console.event("refused", ["remote": peer], text: "refused \(peer): one connection at a time")
         try? await accepted.output.executeThenClose { _, _ in }
-    }
-
-    private func localEndpoint(_ destination: HostPort) async throws -> IPEndpoint {
-        guard !destination.host.isEmpty else {
-            return IPEndpoint(IPAddress(ipv6: 0, 0), port: destination.port)
-        }
-        do throws(ResolutionError) {
-            guard let address = try await NameLookup.addresses(of: destination.host).first else {
-                throw ResolutionError("no address")
-            }
-            return IPEndpoint(address, port: destination.port)
-        } catch {
-            throw MessageError("\(destination): \(error.reason)")
-        }
     }
 
     private static func exit(for error: ConnectionError) -> CommandExit {

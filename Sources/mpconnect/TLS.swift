@@ -45,7 +45,7 @@ struct TLS: Sendable {
                 preconditionFailure("no TLS handler")
             }
             return [handler, TLSGuard(name: isVerified ? name : nil)]
-        }.confirmed(by: .tlsHandshake)
+        }.raceUntil(.tlsHandshakeCompleted)
     }
 
     /// How the handshake went.

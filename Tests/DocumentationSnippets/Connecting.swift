@@ -5,7 +5,7 @@ import NIOCore
 
 func choosePaths() async throws {
     // snippet
-    let connection = try await MultipathConnection.connect(to: "media.example", port: 443) {
+    let connection = try await MultipathConnection.connect(host: "media.example", port: 443) {
         $0.allowsExpensivePaths = false
         $0.prohibitedInterfaceTypes = [.cellular]
         $0.preferredInterface = "wlan1"
@@ -18,7 +18,7 @@ func choosePaths() async throws {
 func handleErrors() async throws {
     // snippet
     do {
-        _ = try await MultipathConnection.connect(to: "media.example", port: 443) {
+        _ = try await MultipathConnection.connect(host: "media.example", port: 443) {
             $0.allowsConstrainedPaths = false
         }
     } catch let error as ConnectionError where error.code == .noAllowedPath {
@@ -33,7 +33,7 @@ func raceUntilTLS<TLS: NIOClientTLSProvider>(
     _ group: any EventLoopGroup, tls: TLS
 ) async throws where TLS.Bootstrap == MultipathBootstrap {
     // snippet
-    let raced = MultipathBootstrap(group: group).confirmed(by: .tlsHandshake)
+    let raced = MultipathBootstrap(group: group).raceUntil(.tlsHandshakeCompleted)
     let secure = try await NIOClientTCPBootstrap(raced, tls: tls).enableTLS()
         .connect(host: "media.example", port: 443).get()
     // end
@@ -57,9 +57,9 @@ func serve(
     _ handle: @escaping @Sendable (MultipathConnection) async -> Void
 ) async throws {
     // snippet
-    let listener = try await MultipathListener(
-        on: IPEndpoint(IPAddress("::")!, port: 7000), initializer: addHandlers)
-    try await listener.executeThenClose { connections in
+    let server = try await MultipathServerBootstrap()
+        .bind(host: "::", port: 7000, childChannelInitializer: addHandlers)
+    try await server.executeThenClose { connections in
         try await withThrowingDiscardingTaskGroup { tasks in
             for try await accepted in connections {
                 tasks.addTask { await handle(accepted.connection) }

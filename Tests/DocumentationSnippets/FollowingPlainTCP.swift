@@ -23,19 +23,19 @@ func resume(
 ) async throws {
     // snippet
     let size = try await MultipathBootstrap(group: group).withReconnection(
-        host: "media.example", port: 80, progress: 0, initializer: addHandlers
-    ) { lease, offset -> ReconnectionStep<Int> in
-        lease.connection.connection.expectsData = true
+        host: "media.example", port: 80, progress: 0, channelInitializer: addHandlers
+    ) { session, offset in
+        session.connection.expectsData = true
         var position = offset
         defer { offset = position }
-        return try await lease.connection.output.executeThenClose { inbound, outbound in
+        return try await session.output.executeThenClose { inbound, outbound in
             try await outbound.write(request(position))
             for try await bytes in inbound {
                 position += bytes.readableBytes
-                lease.madeProgress()
-                if lease.isMoved { return .again }  // the next connection is open already
+                session.madeProgress()
+                if session.shouldMigrate { return .reconnect }  // the next connection is open already
             }
-            return .finished(position)
+            return .finished
         }
     }
     // end

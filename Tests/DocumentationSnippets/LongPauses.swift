@@ -5,8 +5,8 @@ import NIOCore
 func outliveAnHour(
     _ group: any EventLoopGroup, addHandlers: @escaping @Sendable (any Channel) -> EventLoopFuture<Bytes>,
     work:
-        @escaping @Sendable (ReconnectionLease<LeasedConnection<Bytes>>, inout Int) async throws
-        -> ReconnectionStep<Int>
+        @escaping @Sendable (ReconnectionSession<MultipathConnection, Bytes>, inout Int) async throws
+        -> ReconnectionStep
 ) async throws {
     // snippet
     var options = ReconnectionOptions()
@@ -18,7 +18,7 @@ func outliveAnHour(
             $0.connectTimeout = .seconds(3600)  // … for so long
         }
         .withReconnection(
-            host: "media.example", port: 80, progress: 0, options: options, initializer: addHandlers,
+            host: "media.example", port: 80, progress: 0, options: options, channelInitializer: addHandlers,
             body: work)
     // end
     _ = size

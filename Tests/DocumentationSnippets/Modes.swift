@@ -4,7 +4,7 @@ import NIOCore
 
 func chooseMode() async throws {
     // snippet
-    let connection = try await MultipathConnection.connect(to: "media.example", port: 443) {
+    let connection = try await MultipathConnection.connect(host: "media.example", port: 443) {
         $0.mode = .handover
         $0.disconnectedTimeout = .seconds(60)
     }

@@ -14,7 +14,7 @@ func checkControl(_ connection: MultipathConnection) {
 
 func adoptChannel(_ channel: any Channel) async throws {
     // snippet
-    let connection = try await MultipathSupervisor.supervise(channel, mode: .handover)
+    let connection = try await MultipathConnection(adopting: channel, mode: .handover)
     // end
     _ = connection
 }

@@ -2,7 +2,7 @@ import MultipathNIO
 
 func smallestProgram() async throws {
     // snippet
-    let connection = try await MultipathConnection.connect(to: "media.example", port: 443)
+    let connection = try await MultipathConnection.connect(host: "media.example", port: 443)
     print(connection.transport, connection.establishment?.interface ?? "")
     // end
 }

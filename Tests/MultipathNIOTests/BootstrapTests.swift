@@ -117,8 +117,8 @@ struct BootstrapTests {
             group: .singletonMultiThreadedEventLoopGroup, connector: servers.connector
         )
         .configure { $0.usesMPTCP = false }
-        .confirmed(
-            by: MultipathConfirmation { channel in
+        .raceUntil(
+            RaceMilestone { channel in
                 let address = channel.remoteAddress?.ipAddress ?? ""
                 asked.withLockedValue { $0.append(address) }
                 switch address {

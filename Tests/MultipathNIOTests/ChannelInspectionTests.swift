@@ -33,7 +33,7 @@ struct ChannelInspectionTests {
 
     @Test("tells MPTCP, and the bytes of each path")
     func mptcp() async throws {
-        let listener = try await MultipathListener(on: IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0)) {
+        let listener = try await MultipathServerBootstrap().bind(host: "127.0.0.1", port: 0) {
             $0.eventLoop.makeSucceededVoidFuture()
         }
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -26,7 +26,8 @@ struct MultipathNIOTests {
     private func withEcho<Value: Sendable>(
         _ client: @escaping @Sendable (Int) async throws -> Value
     ) async throws -> (value: Value, server: TransferReport) {
-        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let listener = try await MultipathServerBootstrap().bind(
+            to: anyPort, childChannelInitializer: Self.wrap)
         let port = Int(listener.endpoint.port)
         async let server = listener.executeThenClose { connections in
             var iterator = connections.makeAsyncIterator()
@@ -61,10 +62,11 @@ struct MultipathNIOTests {
     func echo() async throws {
         let size = 3 * 1024 * 1024 + 17
         let (client, server) = try await withEcho { port in
-            let (connection, stream) = try await MultipathBootstrap(
+            let connected = try await MultipathBootstrap(
                 group: .singletonMultiThreadedEventLoopGroup
             )
-            .connect(host: "127.0.0.1", port: port, initializer: Self.wrap)
+            .connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap)
+            let (connection, stream) = (connected.connection, connected.output)
             let received = try await exchange(stream, bytes: size)
             #expect(received == size)
             return connection
@@ -87,7 +89,7 @@ struct MultipathNIOTests {
             let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .enableMPTCP(true)
                 .connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap)
-            let connection = try await MultipathSupervisor.supervise(stream.channel)
+            let connection = try await MultipathConnection(adopting: stream.channel)
             #expect(connection.transport == .mptcp)
             #expect(try await exchange(stream, bytes: 5) == 5)
             return connection
@@ -102,7 +104,7 @@ struct MultipathNIOTests {
     @Test("tells a connection's events in order, from establishment to the end")
     func events() async throws {
         let (events, _) = try await withEcho { port in
-            let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port) {
+            let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port) {
                 $0.usesMPTCP = false
             }
             try await connection.channel.close()
@@ -128,7 +130,7 @@ struct MultipathNIOTests {
         .timeLimit(.minutes(1)))
     func severalConsumers() async throws {
         _ = try await withEcho { port in
-            let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port)
+            let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port)
             let cancelled = Task { await connection.events.reduce(into: 0) { count, _ in count += 1 } }
             while connection.establishment == nil { await Task.yield() }
             let logs = await withTaskGroup(of: [ConnectionEvent].self) { group in
@@ -179,7 +181,7 @@ struct MultipathNIOTests {
         _ = try await withEcho { port in
             let stream = try await MultipathBootstrap(
                 group: .singletonMultiThreadedEventLoopGroup, connector: connector
-            ).connect(host: "127.0.0.1", port: port, initializer: Self.wrap).output
+            ).connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap).output
             #expect(try await exchange(stream, bytes: 5) == 5)
         }
         let heard = await lines.prefix { !$0.isEmpty }.reduce(into: []) { $0.append($1) }
@@ -226,7 +228,7 @@ struct MultipathNIOTests {
     func listener() async throws {
         for usesMPTCP in [true, false] {
             let (_, server) = try await withEcho { port in
-                let connection = try await MultipathConnection.connect(to: "127.0.0.1", port: port) {
+                let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port) {
                     $0.usesMPTCP = usesMPTCP
                 }
                 try await connection.channel.close()
@@ -237,7 +239,8 @@ struct MultipathNIOTests {
 
     @Test("fails with the race's error, and for a port out of range")
     func failures() async throws {
-        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let listener = try await MultipathServerBootstrap().bind(
+            to: anyPort, childChannelInitializer: Self.wrap)
         let closed = Int(listener.endpoint.port)
         try await listener.executeThenClose { _ in }
         let bootstrap = MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -253,9 +256,11 @@ struct MultipathNIOTests {
 
     @Test("says why nobody can listen on an address")
     func listenFailure() async throws {
-        let listener = try await MultipathListener(on: anyPort, initializer: Self.wrap)
+        let listener = try await MultipathServerBootstrap().bind(
+            to: anyPort, childChannelInitializer: Self.wrap)
         let error = await #expect(throws: ListenError.self) {
-            _ = try await MultipathListener(on: listener.endpoint, initializer: Self.wrap)
+            _ = try await MultipathServerBootstrap().bind(
+                to: listener.endpoint, childChannelInitializer: Self.wrap)
         }
         #expect(error.map { "\($0)" } == "can't listen on \(listener.endpoint): Address already in use")
         try await listener.executeThenClose { _ in }

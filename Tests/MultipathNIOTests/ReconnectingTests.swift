@@ -22,7 +22,8 @@ struct ReconnectingTests {
         _ serve: @escaping @Sendable (Int, Stream) async throws -> Void,
         _ client: @escaping @Sendable (Int) async throws -> Value
     ) async throws -> Value {
-        let listener = try await MultipathListener(on: Self.anyPort, initializer: Self.wrap)
+        let listener = try await MultipathServerBootstrap().bind(
+            to: Self.anyPort, childChannelInitializer: Self.wrap)
         return try await listener.executeThenClose { connections in
             try await withThrowingTaskGroup(of: Value?.self) { group in
                 group.addTask {
@@ -98,15 +99,15 @@ struct ReconnectingTests {
             }
         } _: { port in
             try await bootstrap().withReconnection(
-                host: "127.0.0.1", port: port, progress: [UInt8](), initializer: Self.wrap
-            ) { lease, bytes in
-                let output = lease.connection.output
+                host: "127.0.0.1", port: port, progress: [UInt8](), channelInitializer: Self.wrap
+            ) { session, bytes in
+                let output = session.output
                 bytes += try await output.executeThenClose { inbound, _ in
-                    lease.connection.connection.expectsData = true
+                    session.connection.expectsData = true
                     return try await inbound.reduce(into: []) { $0 += $1.readableBytesView }
                 }
-                lease.madeProgress()
-                return bytes.count < 3 ? .again : .finished(bytes)
+                session.madeProgress()
+                return bytes.count < 3 ? .reconnect : .finished
             }
         }
         #expect(bytes == [0, 1, 2])
@@ -123,13 +124,13 @@ struct ReconnectingTests {
             let bootstrap = bootstrap()
             let task = Task {
                 try await bootstrap.withReconnection(
-                    host: "127.0.0.1", port: port, progress: 0, initializer: Self.wrap
-                ) { lease, _ in
+                    host: "127.0.0.1", port: port, progress: 0, channelInitializer: Self.wrap
+                ) { session, _ in
                     isWorking.fire()
-                    try await lease.connection.output.executeThenClose { inbound, _ in
+                    try await session.output.executeThenClose { inbound, _ in
                         for try await _ in inbound {}
                     }
-                    return ReconnectionStep<Int>.again
+                    return .reconnect
                 }
             }
             await isWorking.wait()
@@ -143,7 +144,8 @@ struct ReconnectingTests {
 
     @Test("gives up with every attempt's reason where nobody listens, and at once for a wrong port")
     func failures() async throws {
-        let listener = try await MultipathListener(on: Self.anyPort, initializer: Self.wrap)
+        let listener = try await MultipathServerBootstrap().bind(
+            to: Self.anyPort, childChannelInitializer: Self.wrap)
         let closed = Int(listener.endpoint.port)
         try await listener.executeThenClose { _ in }
         var options = ReconnectionOptions()
@@ -151,14 +153,14 @@ struct ReconnectingTests {
         options.backoff.base = .milliseconds(1)
         let error = await #expect(throws: ReconnectionError.self) {
             try await bootstrap().withReconnection(
-                host: "127.0.0.1", port: closed, progress: 0, options: options, initializer: Self.wrap
-            ) { _, _ in ReconnectionStep<Int>.again }
+                host: "127.0.0.1", port: closed, progress: 0, options: options, channelInitializer: Self.wrap
+            ) { _, _ in .reconnect }
         }
         #expect((error?.underlying as? ConnectionError)?.reason == "Connection refused")
         let invalid = await #expect(throws: ConnectionError.self) {
             try await bootstrap().withReconnection(
-                host: "127.0.0.1", port: 0, progress: 0, initializer: Self.wrap
-            ) { _, _ in ReconnectionStep<Int>.again }
+                host: "127.0.0.1", port: 0, progress: 0, channelInitializer: Self.wrap
+            ) { _, _ in .reconnect }
         }
         #expect(invalid?.code == .invalidPort)
     }

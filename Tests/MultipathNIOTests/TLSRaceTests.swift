@@ -34,7 +34,7 @@ struct TLSRaceTests {
                 // The names of these tests are all valid ones.
                 (try? NIOSSLClientHandler(context: context, serverHostname: name)).map { [$0] } ?? []
             }
-            .confirmed(by: .tlsHandshake)
+            .raceUntil(.tlsHandshakeCompleted)
     }
 
     @Sendable
@@ -59,8 +59,9 @@ struct TLSRaceTests {
         let certificates = try await TestCertificates()
         let servers = try await TLSServers(
             .stalls, .answers(certificate: "good"), certificates: certificates)
-        let (connection, stream) = try await bootstrap(servers, context(certificates))
-            .connect(host: TLSServers.name, port: servers.port, initializer: Self.wrap)
+        let connected = try await bootstrap(servers, context(certificates))
+            .connect(host: TLSServers.name, port: servers.port, channelInitializer: Self.wrap)
+        let (connection, stream) = (connected.connection, connected.output)
         let report = try #require(connection.establishment)
         #expect(report.remote.address.description == TLSServers.address(1))
         #expect(report.attempts.map(\.outcome) == [.cancelled, .won])
@@ -77,15 +78,16 @@ struct TLSRaceTests {
         let made = NIOLockedValueBox<[any Channel]>([])
         let never = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
         let started = ContinuousClock.now
-        let (connection, _) = try await bootstrap(servers, context(certificates))
-            .confirmed(
-                by: MultipathConfirmation { channel in
+        let connected = try await bootstrap(servers, context(certificates))
+            .raceUntil(
+                RaceMilestone { channel in
                     made.withLockedValue { $0.append(channel) }
                     return channel.remoteAddress?.ipAddress == TLSServers.address(0)
                         ? never.futureResult : channel.eventLoop.makeSucceededVoidFuture()
                 }
             )
             .connect(host: TLSServers.name, port: servers.port) { $0.eventLoop.makeSucceededVoidFuture() }
+        let connection = connected.connection
         #expect(connection.establishment?.attempts.map(\.outcome) == [.cancelled, .won])
         // NIOSSL would wait 5 s for the other end of a channel that is closed in the usual way.
         #expect(ContinuousClock.now - started < .seconds(4))
@@ -105,8 +107,9 @@ struct TLSRaceTests {
         let servers = try await TLSServers(
             .answers(certificate: "stranger"), .hangsUp, .answers(certificate: "good"),
             certificates: certificates)
-        let (connection, stream) = try await bootstrap(servers, context(certificates))
-            .connect(host: TLSServers.name, port: servers.port, initializer: Self.wrap)
+        let connected = try await bootstrap(servers, context(certificates))
+            .connect(host: TLSServers.name, port: servers.port, channelInitializer: Self.wrap)
+        let (connection, stream) = (connected.connection, connected.output)
         let attempts = try #require(connection.establishment?.attempts)
         #expect(attempts.map { "\($0)".contains("CERTIFICATE_VERIFY_FAILED") } == [true, false, false])
         #expect(attempts.last?.outcome == .won)
@@ -144,7 +147,7 @@ struct TLSRaceTests {
                     made.withLockedValue { $0.append(channel) }
                     return channel.eventLoop.makeSucceededVoidFuture()
                 }
-                .connect(host: TLSServers.name, port: servers.port, initializer: Self.wrap)
+                .connect(host: TLSServers.name, port: servers.port, channelInitializer: Self.wrap)
         }
         #expect(error?.code == .timedOut)
         #expect(error?.attempts.map(\.outcome) == [.cancelled, .cancelled])
@@ -182,7 +185,7 @@ struct TLSRaceTests {
         let certificates = try await TestCertificates()
         let servers = try await TLSServers(
             .answers(certificate: "good", protocols: ["h2", "http/1.1"]), certificates: certificates)
-        let (connection, negotiated) = try await bootstrap(
+        let connected = try await bootstrap(
             servers, context(certificates, protocols: ["http/1.1"])
         )
         .connect(host: TLSServers.name, port: servers.port) { channel in
@@ -196,6 +199,7 @@ struct TLSRaceTests {
                 return negotiated.futureResult
             }
         }
+        let (connection, negotiated) = (connected.connection, connected.output)
         #expect(connection.applicationProtocol == "http/1.1")
         #expect(try await negotiated.get() == .negotiated("http/1.1"))
         try await connection.channel.close()
@@ -209,7 +213,7 @@ struct TLSRaceTests {
             .stalls, .answers(certificate: "good"), certificates: certificates)
         let bootstrap = try NIOClientTCPBootstrap(
             MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: servers.connector)
-                .confirmed(by: .tlsHandshake),
+                .raceUntil(.tlsHandshakeCompleted),
             tls: NIOSSLClientTLSProvider(
                 context: context(certificates), serverHostname: TLSServers.name)
         )

@@ -57,7 +57,7 @@ struct TLSReconnectionTests {
                 group: .singletonMultiThreadedEventLoopGroup, connector: Connector(resolver: resolver)
             )
             .configure { $0.usesMPTCP = false }
-            .confirmed(by: .tlsHandshake)
+            .raceUntil(.tlsHandshakeCompleted)
             .channelInitializer { channel in
                 opened()
                 return channel.eventLoop.makeSucceededVoidFuture()
@@ -71,13 +71,13 @@ struct TLSReconnectionTests {
 
     /// Asks for the rest of the file, and reads what comes.
     private static func download(
-        _ lease: ReconnectionLease<LeasedConnection<Stream>>, _ count: inout Int,
+        _ session: ReconnectionSession<MultipathConnection, Stream>, _ count: inout Int,
         _ got: @Sendable (Int) -> Void
     ) async throws {
         var received = count
         defer { count = received }
-        lease.connection.connection.expectsData = true
-        try await lease.connection.output.executeThenClose { inbound, outbound in
+        session.connection.expectsData = true
+        try await session.output.executeThenClose { inbound, outbound in
             try await outbound.write(
                 ByteBuffer(
                     string: "GET /file HTTP/1.1\r\nHost: server.example\r\nRange: bytes=\(received)-\r\n\r\n"
@@ -120,13 +120,13 @@ struct TLSReconnectionTests {
         let bootstrap = try bootstrap(certificates) { opened.withLockedValue { $0 += 1 } }
         let download = Task {
             try await bootstrap.withReconnection(
-                host: "server.example", port: 443, progress: 0, initializer: Self.wrap
-            ) { lease, count in
-                let interface = lease.connection.connection.establishment?.interface ?? ""
-                told.withLockedValue { $0.append("\(interface) \(lease.cause)") }
-                isMoved.withLockedValue { $0 = { lease.isMoved } }
-                try await Self.download(lease, &count) { bytes in progress.withLockedValue { $0 = bytes } }
-                return .finished(count)
+                host: "server.example", port: 443, progress: 0, channelInitializer: Self.wrap
+            ) { session, count in
+                let interface = session.connection.establishment?.interface ?? ""
+                told.withLockedValue { $0.append("\(interface) \(session.cause)") }
+                isMoved.withLockedValue { $0 = { session.shouldMigrate } }
+                try await Self.download(session, &count) { bytes in progress.withLockedValue { $0 = bytes } }
+                return .finished
             }
         }
         try await Program.wait("the first bytes") { progress.withLockedValue { $0 } > 100_000 }

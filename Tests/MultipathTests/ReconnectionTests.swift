@@ -10,7 +10,7 @@ struct ReconnectionTests {
 
     /// Connections that are numbers, and all that happens to them.
     private final class World: Sendable {
-        typealias Runner = ReconnectionRunner<Int, [String], [String]>
+        typealias Runner = ReconnectionRunner<Int, Void, [String]>
 
         private struct State {
             var log: [String] = []
@@ -41,7 +41,7 @@ struct ReconnectionTests {
         }
 
         @Sendable
-        private func dial(_ route: ReconnectionMachine.Route) async throws -> DialedConnection<Int> {
+        private func dial(_ route: ReconnectionMachine.Route) async throws -> DialedConnection<Int, Void> {
             let (number, answer) = state.withLock { state in
                 defer { state.count += 1 }
                 state.log.append("dial \(state.count) \(route)")
@@ -56,7 +56,7 @@ struct ReconnectionTests {
                 name = "late0"
             }
             return DialedConnection(
-                connection: number, interface: name,
+                connection: number, output: (), interface: name,
                 observe: { body in self.state.withLock { $0.observers[number] = body } },
                 interrupt: { self.note("interrupt \(number)") }, close: { self.note("close \(number)") })
         }
@@ -74,29 +74,29 @@ struct ReconnectionTests {
     @Test("hands its progress from call to call, and closes each connection before the next call")
     func again() async throws {
         let world = World([.over("a"), .over("b")])
-        let value = try await world.run { lease, progress in
-            world.note("work \(lease.connection) \(lease.cause)")
-            progress.append("\(lease.connection)")
-            lease.madeProgress()
-            return lease.connection == 0 ? .again : .finished(progress)
+        let value = try await world.run { session, progress in
+            world.note("work \(session.connection) \(session.cause)")
+            progress.append("\(session.connection)")
+            session.madeProgress()
+            return session.connection == 0 ? .reconnect : .finished
         }
         #expect(value == ["0", "1"])
         #expect(
             world.log == [
-                "dial 0 any", "work 0 first", "close 0", "dial 1 any", "work 1 again", "close 1",
+                "dial 0 any", "work 0 first", "close 0", "dial 1 any", "work 1 requested", "close 1",
             ])
     }
 
     @Test("opens the next connection while the lost one's work still runs, then cancels that")
     func pathLost() async throws {
         let world = World([.over("a"), .over("b")])
-        let value = try await world.run { lease, progress in
-            guard lease.connection == 0 else { return .finished(progress) }
+        let value = try await world.run { session, progress in
+            guard session.connection == 0 else { return .finished }
             progress.append("half")
             world.tell(0, .viability(false, .noCarrier))
             // Ends with the task's cancellation.
             await OneShot().wait()
-            #expect(lease.isMoved)
+            #expect(session.shouldMigrate)
             world.note("left \(Task.isCancelled)")
             throw CancellationError()
         }
@@ -115,15 +115,15 @@ struct ReconnectionTests {
     @Test("lets the work on a good connection come to its own end when a better path is there")
     func betterPath() async throws {
         let world = World([.over("a"), .over("b")])
-        _ = try await world.run { lease, progress in
-            guard lease.connection == 0 else {
-                world.note("work 1 \(lease.cause)")
-                return .finished(progress)
+        _ = try await world.run { session, _ in
+            guard session.connection == 0 else {
+                world.note("work 1 \(session.cause)")
+                return .finished
             }
             world.tell(0, .betterPath("b"))
-            await lease.waitUntilMoved()
+            await session.waitForMigration()
             world.note("left \(Task.isCancelled)")
-            return .again
+            return .reconnect
         }
         #expect(
             world.log == [
@@ -135,13 +135,13 @@ struct ReconnectionTests {
     @Test("abandons the attempt when the path is back, and closes what it brings late")
     func pathBack() async throws {
         let world = World([.over("a"), .late])
-        _ = try await world.run { lease, progress in
+        _ = try await world.run { session, progress in
             world.tell(0, .viability(false, .noCarrier))
             try await Program.wait("the attempt") { world.log.contains { $0.hasPrefix("dial 1") } }
             world.tell(0, .viability(true, nil))
             try await Program.wait("its end") { world.log.contains("close 1") }
-            #expect(!lease.isMoved && !Task.isCancelled)
-            return .finished(progress)
+            #expect(!session.shouldMigrate && !Task.isCancelled)
+            return .finished
         }
         #expect(world.log == ["dial 0 any", #"dial 1 avoiding("a")"#, "close 1", "close 0"])
     }
@@ -151,10 +151,10 @@ struct ReconnectionTests {
         struct Own: Error {}
         let world = World([.over("a"), .over("a")])
         await #expect(throws: Own.self) {
-            try await world.run { lease, _ in
-                lease.madeProgress()
-                if lease.connection == 0 { throw Broken() }
-                #expect(lease.cause == .failed("Broken()"))
+            try await world.run { session, _ in
+                session.madeProgress()
+                if session.connection == 0 { throw Broken() }
+                #expect(session.cause == .failed("Broken()"))
                 throw Own()
             }
         }
@@ -165,7 +165,7 @@ struct ReconnectionTests {
     func budget() async throws {
         let world = World([])
         let error = await #expect(throws: ReconnectionError.self) {
-            try await world.run { _, progress in .finished(progress) }
+            try await world.run { _, progress in .finished }
         }
         #expect(error?.underlying is Broken)
         #expect(world.log == ["dial 0 any", "dial 1 any", "dial 2 any"])
@@ -180,7 +180,7 @@ struct ReconnectionTests {
                 world.note("working")
                 await OneShot().wait()
                 world.note("left")
-                return .again
+                return .reconnect
             }
         }
         try await Program.wait("the phase") {
@@ -202,10 +202,11 @@ struct ReconnectionTests {
     func finishedInTime() async throws {
         let world = World([.over("a")])
         let task = Task {
-            try await world.run { _, _ in
+            try await world.run { _, progress in
                 world.note("working")
                 await OneShot().wait()
-                return .finished(["done"])
+                progress = ["done"]
+                return .finished
             }
         }
         try await Program.wait("the work") { world.log.contains("working") }

@@ -55,8 +55,8 @@ func storm(_ count: Int, _ targets: [Target]) async -> (connected: Int, failed: 
             let confirmed =
                 number / targets.count % 2 == 0
                 ? bootstrap
-                : bootstrap.confirmed(
-                    by: MultipathConfirmation { $0.eventLoop.makeSucceededVoidFuture() })
+                : bootstrap.raceUntil(
+                    RaceMilestone { $0.eventLoop.makeSucceededVoidFuture() })
             group.addTask {
                 do {
                     let channel = try await confirmed.connect(host: target.host, port: target.port).get()

@@ -10,15 +10,11 @@
 
 int changes_open(void) { return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE); }
 
-static int64_t read_clock(clockid_t clock) {
+int64_t changes_now(void) {
     struct timespec time;
-    clock_gettime(clock, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
-
-int64_t changes_now(void) { return read_clock(CLOCK_MONOTONIC); }
-
-int64_t changes_cpu_time(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 struct request {
     struct nlmsghdr header;

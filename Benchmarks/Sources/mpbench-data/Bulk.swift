@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// So many bytes one way over one connection.
+/// A number of bytes one way over one connection.
 struct Bulk {
     let options: Options
 
@@ -13,7 +13,7 @@ struct Bulk {
 
     func run() async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let dialer = Dialer(options, on: group)
+        let dialer = options.dialer(on: group)
         try await dialer.warmUp()
         let done = group.next().makePromise(of: Void.self)
         let (load, number) = (options.load, options.number)
@@ -34,7 +34,7 @@ struct Bulk {
     }
 }
 
-/// The word to begin.
+/// The event that begins the transfer.
 private struct Begin: Sendable {}
 
 /// What arrived is not what was sent.
@@ -93,7 +93,7 @@ private final class Upload: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // Does nothing where the count has come.
+        // Without effect where the count has come.
         done.fail(ChannelError.eof)
         context.fireChannelInactive()
     }

@@ -1,7 +1,8 @@
+import BenchSupport
 import NIOCore
 import NIOPosix
 
-/// Connections that are closed as soon as they are there, with so many on their way at the same time.
+/// Connections that are closed as soon as they are open, `atOnce` of them being made at the same time.
 struct Churn {
     let options: Options
 
@@ -12,7 +13,7 @@ struct Churn {
     }
 
     func run() async throws -> Result {
-        let dialer = Dialer(options, on: MultiThreadedEventLoopGroup(numberOfThreads: 1))
+        let dialer = options.dialer(on: MultiThreadedEventLoopGroup(numberOfThreads: 1))
         try await dialer.warmUp()
         let (number, atOnce) = (options.number, options.atOnce)
         let watch = Stopwatch()
@@ -35,7 +36,7 @@ struct Crowd {
     let options: Options
 
     struct Result: Encodable {
-        /// How many there were, which is fewer than asked for where descriptors ran out.
+        /// How many there were: fewer than asked for where descriptors ran out.
         var connections = 0
         /// Resident memory of each, in KiB, beyond what the process had with one connection.
         var memory = 0.0
@@ -43,28 +44,28 @@ struct Crowd {
     }
 
     func run() async throws -> Result {
-        let limit = Usage.raiseDescriptorLimit()
-        let dialer = Dialer(options, on: MultiThreadedEventLoopGroup(numberOfThreads: 1))
+        let limit = ProcessUsage.raiseDescriptorLimit()
+        let dialer = options.dialer(on: MultiThreadedEventLoopGroup(numberOfThreads: 1))
         try await dialer.warmUp()
         var channels = try await open(1, dialer)
-        let (memory, descriptors) = (Usage.residentKiB, Usage.descriptors)
+        let (memory, descriptors) = (ProcessUsage.residentKiB, ProcessUsage.descriptors)
         while channels.count < options.number {
-            // As many again as there are can't need more descriptors than there are.
-            let each = max(Double(Usage.descriptors - descriptors) / Double(channels.count), 1)
-            let left = Int(Double(limit - Usage.descriptors - 64) / each)
+            // The next connections take as many descriptors each as those before.
+            let each = max(Double(ProcessUsage.descriptors - descriptors) / Double(channels.count), 1)
+            let left = Int(Double(limit - ProcessUsage.descriptors - 64) / each)
             let next = min(options.atOnce, options.number - channels.count, left)
             guard next > 0 else { break }
             channels += try await open(next, dialer)
         }
-        // What connecting left to do is over then.
+        // By then all work that connecting left behind is done.
         try await Task.sleep(for: .seconds(2))
         let number = Double(channels.count - 1)
         return Result(
-            connections: channels.count, memory: (Usage.residentKiB - memory) / number,
-            descriptors: Double(Usage.descriptors - descriptors) / number)
+            connections: channels.count, memory: (ProcessUsage.residentKiB - memory) / number,
+            descriptors: Double(ProcessUsage.descriptors - descriptors) / number)
     }
 
-    private func open(_ count: Int, _ dialer: Dialer) async throws -> [any Channel] {
+    private func open(_ count: Int, _ dialer: CheckedDialer) async throws -> [any Channel] {
         try await withThrowingTaskGroup(of: (any Channel).self) { tasks in
             for _ in 0..<count {
                 tasks.addTask { try await dialer.open { $0.eventLoop.makeSucceededVoidFuture() } }

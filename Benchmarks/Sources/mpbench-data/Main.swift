@@ -1,4 +1,5 @@
-import Foundation
+import BenchSupport
+import Glibc
 import NIOPosix
 
 // One run of one contender against mpbench-plain in another network namespace; its figures are printed as one line
@@ -8,20 +9,15 @@ import NIOPosix
 struct DataPath {
     static func main() async throws {
         guard let options = Options(Array(CommandLine.arguments.dropFirst())) else {
-            FileHandle.standardError.write(Data(Options.usage.utf8))
-            exit(2)
+            Output.fail(usage: Options.usage)
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        let line: Data =
-            switch options.load {
-            case .up, .down: try encoder.encode(try await Bulk(options: options).run())
-            case .rr: try encoder.encode(try await RequestResponse(options: options).run())
-            case .connect: try encoder.encode(try await Churn(options: options).run())
-            case .crowd: try encoder.encode(try await Crowd(options: options).run())
-            }
-        FileHandle.standardOutput.write(line + Data("\n".utf8))
-        // Not with a farewell to each connection: the network goes with the process.
+        switch options.load {
+        case .up, .down: try Output.printLine(await Bulk(options: options).run())
+        case .rr: try Output.printLine(await RequestResponse(options: options).run())
+        case .connect: try Output.printLine(await Churn(options: options).run())
+        case .crowd: try Output.printLine(await Crowd(options: options).run())
+        }
+        // At once, without closing each connection: the network ends with the process.
         exit(0)
     }
 }

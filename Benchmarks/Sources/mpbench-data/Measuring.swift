@@ -1,53 +1,11 @@
-import Glibc
+import BenchSupport
 import NIOCore
 
-/// This process's use of the machine.
-enum Usage {
-    /// Time on a CPU, in seconds.
-    static var cpu: Double {
-        var time = timespec()
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-
-    /// Resident memory in KiB.
-    static var residentKiB: Double {
-        guard let file = fopen("/proc/self/statm", "r") else { return 0 }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 128)
-        guard fgets(&line, CInt(line.count), file) != nil else { return 0 }
-        let words = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-            .split(separator: " ")
-        let pages = words.count > 1 ? Double(words[1]) ?? 0 : 0
-        return pages * Double(sysconf(CInt(_SC_PAGESIZE))) / 1024
-    }
-
-    /// Descriptors that are open.
-    static var descriptors: Int {
-        guard let folder = opendir("/proc/self/fd") else { return 0 }
-        defer { closedir(folder) }
-        var count = -3  // This one, "." and "..".
-        while readdir(folder) != nil { count += 1 }
-        return count
-    }
-
-    /// Allows as many descriptors as the limit can be raised to without a privilege.
-    /// - Returns: how many that are.
-    static func raiseDescriptorLimit() -> Int {
-        var limit = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        getrlimit(resource, &limit)
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(resource, &limit)
-        return Int(clamping: limit.rlim_cur)
-    }
-}
-
-/// Wall time and CPU time from its making on.
+/// Wall time and CPU time since it was made.
 struct Stopwatch {
     private let begun = NIODeadline.now()
-    private let cpuBefore = Usage.cpu
+    private let cpuBefore = ProcessUsage.cpu
 
     var seconds: Double { Double((NIODeadline.now() - begun).nanoseconds) / 1e9 }
-    var cpu: Double { Usage.cpu - cpuBefore }
+    var cpu: Double { ProcessUsage.cpu - cpuBefore }
 }

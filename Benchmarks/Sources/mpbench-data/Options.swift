@@ -1,28 +1,19 @@
+import BenchSupport
+
 /// What one run is to do, from the command line.
 struct Options {
-    enum Contender: String {
-        /// This library, by MPTCP and supervised: what a caller gets who says nothing.
-        case ours
-        /// A socket that this library's race has made, as a SwiftNIO channel that nobody looks at.
-        case unsupervised = "ours-unsupervised"
-        case oursTCP = "ours-tcp"
-        /// SwiftNIO's ClientBootstrap.
-        case nio
-        case nioMPTCP = "nio-mptcp"
-    }
-
     enum Load: String {
-        /// So many bytes to the server, or from it.
+        /// A number of bytes to the server, or from it.
         case up, down
         /// Requests, each sent when the answer to the one before has come.
         case rr
-        /// Connections that are closed as soon as they are there.
+        /// Connections that are closed as soon as they are open.
         case connect
         /// Connections that say nothing.
         case crowd
     }
 
-    var contender: Contender
+    var contender: Dialer.Contender
     var load: Load
     var host: String
     /// Bytes, requests or connections.
@@ -36,7 +27,7 @@ struct Options {
         """
 
     init?(_ words: [String]) {
-        guard words.count >= 4, let contender = Contender(rawValue: words[0]),
+        guard words.count >= 4, let contender = Dialer.Contender(rawValue: words[0]),
             let load = Load(rawValue: words[1]), let number = Int(words[3]), number > 0
         else { return nil }
         (self.contender, self.load, host, self.number) = (contender, load, words[2], number)

@@ -1,3 +1,4 @@
+import BenchSupport
 import NIOCore
 import NIOPosix
 
@@ -16,7 +17,7 @@ struct RequestResponse {
 
     func run() async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let dialer = Dialer(options, on: group)
+        let dialer = options.dialer(on: group)
         try await dialer.warmUp()
         let done = group.next().makePromise(of: Result.self)
         let number = options.number
@@ -62,7 +63,7 @@ private final class Questioner: ChannelDuplexHandler {
     }
 
     private func ask(_ context: ChannelHandlerContext) {
-        if toWarmUp == 0, took.isEmpty { cpuBefore = Usage.cpu }
+        if toWarmUp == 0, took.isEmpty { cpuBefore = ProcessUsage.cpu }
         missing = Self.request.readableBytes
         sent = .now()
         context.writeAndFlush(wrapOutboundOut(Self.request), promise: nil)
@@ -77,7 +78,7 @@ private final class Questioner: ChannelDuplexHandler {
             took.append((NIODeadline.now() - sent).nanoseconds)
         }
         guard took.count == number else { return ask(context) }
-        let cpu = Usage.cpu - cpuBefore
+        let cpu = ProcessUsage.cpu - cpuBefore
         took.sort()
         done.succeed(
             RequestResponse.Result(

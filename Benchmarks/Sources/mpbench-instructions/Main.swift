@@ -4,7 +4,7 @@ import MultipathNIO
 import NIOCore
 import NIOPosix
 
-// Connects and closes so many times, and nothing else, so that somebody can count the instructions
+// Connects and closes a number of times, and does nothing else, so that valgrind counts just these instructions
 // (mpbench_suite/rows/race.py).
 //
 //   mpbench-instructions WHO COUNT HOST PORT
@@ -48,7 +48,7 @@ struct Instructions {
                 let channel = try await ClientBootstrap(group: group).enableMPTCP(who == "nio-mptcp")
                     .connect(host: host, port: Int(port)).get()
                 try await channel.close()
-            default: fatalError("nobody is called \(who)")
+            default: fatalError("there is no contender \(who)")
             }
         }
     }

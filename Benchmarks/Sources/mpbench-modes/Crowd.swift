@@ -1,5 +1,4 @@
-import Foundation
-import MultipathNIO
+import BenchSupport
 import NIOCore
 import NIOPosix
 
@@ -9,8 +8,8 @@ struct Crowd {
 
     struct Result: Encodable {
         var connections = 0
-        var residentBeforeKiB = 0
-        var residentKiB = 0
+        var residentBeforeKiB = 0.0
+        var residentKiB = 0.0
         /// Of one CPU, from 0 to 1.
         var idleCPU = 0.0
         var busyCPU = 0.0
@@ -20,29 +19,29 @@ struct Crowd {
     func run() async throws -> Result {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var result = Result()
-        // The first brings everything there is only one of.
+        // The first also makes what a process has one of.
         var connections = [try await open(on: group)]
-        result.residentBeforeKiB = Kernel.residentKiB
+        result.residentBeforeKiB = ProcessUsage.residentKiB
         while connections.count < options.count {
             let next = min(20, options.count - connections.count)
-            connections += try await withThrowingTaskGroup(of: (Connection, Requests).self) { tasks in
+            connections += try await withThrowingTaskGroup(of: (Dialer.Opened, Requests).self) { tasks in
                 for _ in 0..<next { tasks.addTask { try await open(on: group) } }
                 return try await tasks.reduce(into: []) { $0.append($1) }
             }
         }
-        // What connecting left to do is not idleness.
+        // By then all work that connecting left behind is done.
         try await Task.sleep(for: .seconds(3))
         result.connections = connections.count
-        result.residentKiB = Kernel.residentKiB
+        result.residentKiB = ProcessUsage.residentKiB
         result.idleCPU = try await cpu()
         let clock = Clock()
         let end = options.seconds + 1
-        for (index, (connection, requests)) in connections.enumerated() {
+        for (index, (opened, requests)) in connections.enumerated() {
             // Not all at the same moment.
             let delay = options.interval * Double(index) / Double(connections.count)
-            let loop = connection.channel.eventLoop
-            loop.scheduleTask(deadline: clock.deadline(delay)) {
-                requests.start(connection.channel, Clock(), every: options.interval, until: end)
+            let channel = opened.channel
+            channel.eventLoop.scheduleTask(deadline: clock.deadline(delay)) {
+                requests.start(channel, Clock(), every: options.interval, until: end)
             }
         }
         try await Task.sleep(for: .milliseconds(500))
@@ -52,18 +51,18 @@ struct Crowd {
         return result
     }
 
-    private func open(on group: any EventLoopGroup) async throws -> (Connection, Requests) {
+    private func open(on group: any EventLoopGroup) async throws -> (Dialer.Opened, Requests) {
         let requests = Requests()
-        let connection = try await Connection.open(options, on: group) { channel in
+        let opened = try await options.dialer(on: group).open { channel in
             channel.pipeline.addHandler(requests)
         }
-        return (connection, requests)
+        return (opened, requests)
     }
 
     private func cpu() async throws -> Double {
-        let (begun, before) = (ContinuousClock.now, Kernel.cpu)
+        let (begun, before) = (ContinuousClock.now, ProcessUsage.cpu)
         try await Task.sleep(for: .seconds(options.seconds))
         let (seconds, attoseconds) = (ContinuousClock.now - begun).components
-        return (Kernel.cpu - before) / (Double(seconds) + Double(attoseconds) / 1e18)
+        return (ProcessUsage.cpu - before) / (Double(seconds) + Double(attoseconds) / 1e18)
     }
 }

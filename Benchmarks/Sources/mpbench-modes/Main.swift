@@ -1,5 +1,5 @@
-import Foundation
-import MultipathNIO
+import BenchSupport
+import Glibc
 import NIOPosix
 
 // One run of one contender in the client host of a lab; what it saw is printed as one line of JSON, times in
@@ -9,18 +9,13 @@ import NIOPosix
 struct Modes {
     static func main() async throws {
         guard let options = Options(CommandLine.arguments.dropFirst()) else {
-            FileHandle.standardError.write(Data(Options.usage.utf8))
-            exit(2)
+            Output.fail(usage: Options.usage)
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        let data: Data =
-            switch options.load {
-            case .crowd: try encoder.encode(try await Crowd(options: options).run())
-            case .rr, .down, .up, .paced: try encoder.encode(try await Run(options: options).run())
-            }
-        FileHandle.standardOutput.write(data + Data("\n".utf8))
-        // Not with a farewell: the next run has a lab of its own.
+        switch options.load {
+        case .crowd: try Output.printLine(await Crowd(options: options).run())
+        case .rr, .down, .up, .paced: try Output.printLine(await Run(options: options).run())
+        }
+        // At once, without closing the connections: the next run has a lab of its own.
         exit(0)
     }
 }

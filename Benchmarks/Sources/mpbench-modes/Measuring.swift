@@ -10,7 +10,7 @@ struct Clock: Sendable {
     func deadline(_ seconds: Double) -> NIODeadline { begun + .nanoseconds(Int64(seconds * 1e9)) }
 }
 
-/// The kernel's numbers.
+/// The kernel's numbers of a connection and of the interfaces.
 enum Kernel {
     private static let solMPTCP: CInt = 284
     private static let mptcpInfo: CInt = 1
@@ -53,21 +53,6 @@ enum Kernel {
         return found
     }
 
-    /// This process's time on a CPU, in seconds.
-    static var cpu: Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
-    }
-
-    /// VmRSS.
-    static var residentKiB: Int {
-        let line = lines(of: "/proc/self/status").first { $0.hasPrefix("VmRSS:") }
-        return line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) }
-            ?? 0
-    }
-
     private static func lines(of path: String) -> [Substring] {
         guard let file = fopen(path, "r") else { return [] }
         defer { fclose(file) }
@@ -87,7 +72,7 @@ struct InterfaceCounters: Encodable {
     var packetsSent: UInt64
 }
 
-/// Bytes as they come: how many in each 20 ms, and the pauses.
+/// Bytes as they arrive: how many in each 20 ms, and the pauses.
 struct Flow: Sendable {
     static let bucket = 0.02
     /// Shorter pauses are a path's own rhythm.

@@ -1,10 +1,12 @@
+import BenchSupport
+import Multipath
 import NIOCore
 
 /// What one run is to do, from the command line.
 struct Options {
     enum Contender: String {
         case handover, interactive, aggregate
-        /// SwiftNIO alone: the kernel's path manager does what the namespace says.
+        /// SwiftNIO alone: the kernel's path manager does what the namespace is set to.
         case kernel
         /// SwiftNIO alone, by plain TCP.
         case tcp
@@ -32,7 +34,7 @@ struct Options {
     var load = Load.rr
     var host = "server"
     var seconds = 3.0
-    /// The run ends earlier when the load has gone on smoothly for so long since the last fault.
+    /// In seconds: the run ends earlier when the load has gone on smoothly for so long since the last fault.
     var settle: Double?
     var interval = 0.02
     var count = 1000
@@ -71,7 +73,24 @@ struct Options {
         }
     }
 
-    /// The lab's services.
+    /// Opens channels as this run's contender does.
+    func dialer(on group: any EventLoopGroup) -> Dialer {
+        let kind: Dialer.Contender =
+            switch contender {
+            case .handover, .interactive, .aggregate: .ours
+            case .kernel: .nioMPTCP
+            case .tcp: .nio
+            }
+        let mode = MultipathMode(rawValue: contender.rawValue) ?? .handover
+        let (required, prohibited) = (required, prohibited)
+        return Dialer(kind, host: host, port: port, on: group) {
+            $0.mode = mode
+            $0.requiredInterface = required
+            $0.prohibitedInterfaces = prohibited
+        }
+    }
+
+    /// The port of the lab's service for the load.
     var port: Int {
         switch load {
         case .rr, .crowd: 7

@@ -46,7 +46,7 @@ struct Run {
         let (requests, download, upload) = (Requests(), Download(), Upload())
         let load = options.load
         let start = ContinuousClock.now
-        let connection = try await Connection.open(options, on: group) { channel in
+        let opened = try await options.dialer(on: group).open { channel in
             let handler: any ChannelHandler & Sendable =
                 switch load {
                 case .rr, .crowd: requests
@@ -63,17 +63,17 @@ struct Run {
         let poll: RepeatedTask?
         let flow = NIOLockedValueBox(Flow())
         let pollGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let log = EventLog(connection.multipath, clock)
+        let log = EventLog(opened.connection, clock)
         switch options.load {
         case .rr, .crowd:
             poll = nil
-            requests.start(connection.channel, clock, every: options.interval, until: options.seconds)
+            requests.start(opened.channel, clock, every: options.interval, until: options.seconds)
         case .down, .paced:
             poll = nil
-            download.start(connection.channel, clock, asking: load == .down ? "\n" : "5000 10\n")
+            download.start(opened.channel, clock, asking: load == .down ? "\n" : "5000 10\n")
         case .up:
-            upload.start(connection.channel)
-            poll = Self.watch(try await connection.descriptor, clock, flow, on: pollGroup.next())
+            upload.start(opened.channel)
+            poll = Self.watch(try await opened.channel.descriptor, clock, flow, on: pollGroup.next())
         }
         for fault in options.faults.sorted(by: { $0.at < $1.at }) {
             try await Task.sleep(for: .seconds(max(fault.at - clock.now, 0)))
@@ -103,7 +103,7 @@ struct Run {
                 }, in: &result)
         }
         result.interfaces.append(Kernel.interfaces())
-        if let multipath = connection.multipath {
+        if let multipath = opened.connection {
             let report = multipath.transferReport()
             result.transport = report.transport.isMPTCP ? "mptcp" : "tcp"
             result.control = "\(report.control)"
@@ -132,7 +132,7 @@ struct Run {
         (result.buckets, result.gaps) = (flow.buckets, flow.gaps)
     }
 
-    /// An upload has arrived when it is acknowledged.
+    /// Looks each millisecond how much of an upload the peer has acknowledged.
     private static func watch(
         _ descriptor: CInt, _ clock: Clock, _ flow: NIOLockedValueBox<Flow>, on loop: any EventLoop
     ) -> RepeatedTask {
@@ -148,7 +148,7 @@ struct Run {
     }
 }
 
-/// What the connection told, with times.
+/// The connection's events, with times.
 final class EventLog: Sendable {
     private let entries = NIOLockedValueBox<[Run.Event]>([])
 
@@ -167,4 +167,19 @@ final class EventLog: Sendable {
     }
 
     var events: [Run.Event] { entries.withLockedValue { $0 } }
+}
+
+extension Channel {
+    /// The socket's number. It is open for as long as the channel is.
+    fileprivate var descriptor: CInt {
+        get async throws {
+            try await eventLoop.submit {
+                try self.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
+                {
+                    $0
+                }
+                    ?? -1
+            }.get()
+        }
+    }
 }

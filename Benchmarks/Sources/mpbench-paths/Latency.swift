@@ -50,7 +50,7 @@ enum Latency {
             guard error == 0 else { throw Problem("error \(error) of a change") }
         }
         var sent: Int64 = 0
-        // Until the peer listens, however long it takes to start: changes that nobody counts.
+        // Until the peer listens, however long it takes to start: these changes are not counted.
         for _ in 0..<100 where peer.times.isEmpty {
             for number in 0..<2 {
                 try change(number, &sent)
@@ -58,14 +58,14 @@ enum Latency {
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
-        // It may be behind.
+        // The peer may be behind.
         try await Task.sleep(for: .milliseconds(500))
         let before = peer.times.count
         guard before > 0 else { throw Problem("the peer prints nothing") }
         let calendar = Int64(Date().timeIntervalSince1970 * 1e9) - changes_now()
         var result = Result()
         for number in 0..<samples {
-            // Everybody waits again.
+            // By then both wait for the next change.
             try await Task.sleep(for: .milliseconds(3))
             try change(number, &sent)
             guard let arrived = await arrival.next() else {

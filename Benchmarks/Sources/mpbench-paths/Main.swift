@@ -1,3 +1,4 @@
+import BenchSupport
 import CChanges
 import Foundation
 import Multipath
@@ -21,12 +22,13 @@ enum Main {
     /// From nothing to the first snapshot, once: a process starts once. Prints milliseconds, those of CPU
     /// time, and KiB.
     private static func startup() async throws {
-        let (start, cpuStart) = (changes_now(), changes_cpu_time())
+        let (start, cpuStart) = (changes_now(), ProcessUsage.cpu)
         let monitor = PathMonitor()
         let path = try await monitor.currentPath()
-        let (time, cpu) = (changes_now() - start, changes_cpu_time() - cpuStart)
+        let (time, cpu) = (changes_now() - start, ProcessUsage.cpu - cpuStart)
         print(
-            Double(time / 1000) / 1000, Double(cpu / 1000) / 1000, Memory.residentKiB, path.interfaces.count,
+            Double(time / 1000) / 1000, Double(Int(cpu * 1e6)) / 1000, Int(ProcessUsage.residentKiB),
+            path.interfaces.count,
             path.excluded.count,
             path.primary.map { "\($0.name) \($0.gateways) \($0.metric.map(String.init) ?? "none")" } ?? "none"
         )
@@ -50,16 +52,16 @@ enum Main {
             for await _ in monitor.updates { updates.add() }
         }
         _ = try await monitor.currentPath()
-        let (before, start, cpuStart) = (monitor.counters, changes_now(), changes_cpu_time())
+        let (before, start, cpuStart) = (monitor.counters, changes_now(), ProcessUsage.cpu)
         await Command.run(command)
-        // What is gathered is told after 250 ms at most.
+        // The monitor gathers changes for 250 ms at most.
         try await Task.sleep(for: .milliseconds(500))
         let counters = monitor.counters
         let result = Cost(
             wakeups: counters.wakeups - before.wakeups, updates: updates.value - 1,
-            cpuSeconds: Double(changes_cpu_time() - cpuStart) / 1e9,
+            cpuSeconds: ProcessUsage.cpu - cpuStart,
             seconds: Double(changes_now() - start) / 1e9, overflows: counters.overflows,
-            interruptedDumps: counters.interruptedDumps, residentKiB: Memory.residentKiB)
+            interruptedDumps: counters.interruptedDumps, residentKiB: Int(ProcessUsage.residentKiB))
         print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
         consumer.cancel()
     }

@@ -37,7 +37,7 @@ static void end(struct peer *peer) {
 
 static void listen_on(int service) {
     struct peer *peer = calloc(1, sizeof *peer);
-    // Whoever asks for plain TCP gets it from the same socket.
+    // A peer that asks for plain TCP gets it from the same socket.
     *peer = (struct peer){.socket = make_socket(1, SOCK_NONBLOCK), .listens_for = service};
     int on = 1;
     setsockopt(peer->socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

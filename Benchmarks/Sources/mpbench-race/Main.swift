@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 
 // Connects again and again, by this library or by SwiftNIO's own bootstrap, and prints the milliseconds of each
-// connection, a line each; `-` where there was none in LIMIT seconds (10), which the environment may say.
+// connection, a line each; `-` for an attempt that made no connection within LIMIT seconds (the environment's, or 10).
 //
 //   mpbench-race ours|ours-tcp|nio|nio-mptcp RUNS HOST PORT [fresh]
 //

@@ -1,6 +1,6 @@
 """What data costs on its way: bulk, latency, connecting, memory; beside SwiftNIO, iperf3 and a plain C program.
 
-Two hosts that a veth pair joins, without an emulated link between them, which would be what is measured. Each run has
+Two hosts that a veth pair joins, without an emulated link between them: rows would measure the emulator. Each run has
 hosts of its own. The peer is always mpbench-plain, but iperf3's own server for iperf3."""
 import json
 import math

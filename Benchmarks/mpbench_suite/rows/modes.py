@@ -19,7 +19,7 @@ def phase(seconds):
 
 # A load that has gone on smoothly for so long after its fault is over it.
 SETTLE = 0.5
-# mptcpd is there to be seen beside, in the rows that say most.
+# mptcpd stands beside the others only in the rows that say most.
 MPTCPD = ("mptcpd-addr_adv", "mptcpd-sspi")
 FEW_OF_MPTCPD = {contender: 2 for contender in MPTCPD}
 # A queue of one short RTT: with a deep one each loss stops a stream for longer than a handover does.
@@ -44,7 +44,7 @@ def named(contender, mode="handover"):
 
 def broken(name, title, load, action, metric, network=Network(), contenders=("ours", "kernel"), **runs):
     """The path that carries goes away, in one way or another."""
-    # A transfer's stall is over in less than half a second, whoever carries it; that of requests is not. An upload is
+    # Any contender's transfer goes on in less than half a second; requests may not. An upload is
     # a second old at least: so long a standby has to be idle for the kernel to probe it.
     begin, after = {"down": (0.8, 1.1), "up": (1.4, 1.1)}.get(load, (0.5, 1.8))
 

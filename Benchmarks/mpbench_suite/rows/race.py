@@ -15,7 +15,7 @@ FEW = {"go": 3, "curl": 3, "python": 3}
 
 
 def command(lab, contender, runs, is_fresh):
-    """Connects so many times and prints the milliseconds of each; `-` where there was none."""
+    """Connects so many times and prints the milliseconds of each, or `-` for an attempt that made no connection."""
     if contender in ("ours", "ours-tcp", "nio", "nio-mptcp"):
         return [lab.command("mpbench-race"), contender, str(runs), "server", "80"] + (["fresh"] if is_fresh else [])
     if contender in ("go", "go-mptcp"):

@@ -30,7 +30,7 @@ if arguments.count > 5 {
 }
 
 do {
-    let (connection, multiplexer) = try await MultipathBootstrap(
+    let connected = try await MultipathBootstrap(
         group: .singletonMultiThreadedEventLoopGroup,
         connector: Connector(resolver: StaticResolver(addresses))
     )
@@ -38,7 +38,7 @@ do {
         guard let tls = try? NIOSSLClientHandler(context: context, serverHostname: host) else { return [] }
         return [tls, CertificateName(host)]
     }
-    .confirmed(by: .tlsHandshake)
+    .raceUntil(.tlsHandshakeCompleted)
     .connect(host: host, port: port) { channel in
         // Runs for each attempt whose TCP is up; what HTTP/2 says first goes out when its TLS is.
         channel.eventLoop.makeCompletedFuture {
@@ -47,6 +47,7 @@ do {
             }
         }
     }
+    let (connection, multiplexer) = (connected.connection, connected.output)
     if let report = connection.establishment {
         for attempt in report.attempts { print("attempt \(attempt)") }
     }

@@ -24,7 +24,22 @@ public struct ListeningSocket: ~Copyable, Sendable {
             self.transport = transport
             self.monitor = monitor
         } catch {
-            throw ListenError(endpoint: endpoint, reason: error.words)
+            throw ListenError(host: "\(endpoint.address)", port: Int(endpoint.port), reason: error.words)
+        }
+    }
+
+    /// The endpoint of a host by name or address, with its first address.
+    package static func endpoint(host: String, port: Int) async throws(ListenError) -> IPEndpoint {
+        guard let number = UInt16(exactly: port) else {
+            throw ListenError(host: host, port: port, reason: "ports go from 0 to 65535")
+        }
+        do throws(ResolutionError) {
+            guard let address = try await NameLookup.addresses(of: host).first else {
+                throw ResolutionError("no address")
+            }
+            return IPEndpoint(address, port: number)
+        } catch {
+            throw ListenError(host: host, port: port, reason: error.reason)
         }
     }
 
@@ -50,11 +65,17 @@ public struct AcceptedMeters: Sendable {
     }
 }
 
-/// Why nobody can listen on an endpoint.
+/// Why it is not possible to listen on an address and port.
 public struct ListenError: Error, Sendable, Hashable, CustomStringConvertible {
-    public var endpoint: IPEndpoint
-    /// The kernel's words.
+    /// The name or address that was asked for.
+    public var host: String
+    /// The port that was asked for.
+    public var port: Int
+    /// The kernel's words, or the resolver's.
     public var reason: String
 
-    public var description: String { "can't listen on \(endpoint): \(reason)" }
+    /// `can't listen on 127.0.0.1:80: Permission denied`
+    public var description: String {
+        "can't listen on \(host.contains(":") ? "[\(host)]" : host):\(port): \(reason)"
+    }
 }

@@ -1,31 +1,36 @@
 import LinuxNet
 
-/// A connection for one call of a client's work, and why it was called.
-public struct ReconnectionLease<Connection: Sendable>: Sendable {
+/// One call of a client's work: the connection it works on, and why it was called.
+public struct ReconnectionSession<Connection: Sendable, Output: Sendable>: Sendable {
+    /// The connection for this call.
     public let connection: Connection
+    /// What the `channelInitializer` returned for it; nothing for a connection of `Connector`.
+    public let output: Output
+    /// Why there is a new connection.
     public let cause: ReconnectionCause
 
-    let moved: OneShot
+    let migration: OneShot
     let progressed: @Sendable () -> Void
 
-    /// Whether the next connection is there: the work does well to return `.again` at the next good moment. A
+    /// Whether the next connection is there: the work does well to return `.reconnect` at the next good moment. A
     /// connection that still works is left alone for the grace period (2 s unless set); then, and at once where
     /// it does not work, the work is cancelled.
-    public var isMoved: Bool { moved.isFired }
+    public var shouldMigrate: Bool { migration.isFired }
 
-    /// Waits until the next connection is there, or the task is cancelled.
-    public func waitUntilMoved() async { await moved.wait() }
+    /// Waits until `shouldMigrate` is true, or the task is cancelled.
+    public func waitForMigration() async { await migration.wait() }
 
     /// Says that the work got somewhere: bytes of a download, an answer. It is what ends a row of failures.
     public func madeProgress() { progressed() }
 }
 
 /// How one call of a client's work ended.
-public enum ReconnectionStep<Value: Sendable>: Sendable {
-    case finished(Value)
+public enum ReconnectionStep: Sendable {
+    /// The work is done; its result stands in the progress.
+    case finished
     /// Call again with another connection: the next one if it is there, or a new one.
-    case again
-    /// The connection broke: wait a little, then as `again`.
+    case reconnect
+    /// The connection broke: wait a little, then as `reconnect`.
     case failed(any Error)
 }
 
@@ -68,7 +73,7 @@ public final class LeasedSocket: Sendable {
     /// Tell it `dataWasSent` after writing; set `expectsData` while bytes are awaited.
     public let watch: ConnectionWatch
     /// Connected and non-blocking. Not to be closed, nor to be kept. When the connection is left both directions
-    /// are shut down, so that whoever waits wakes up: an end that is read while the lease is moved is no end.
+    /// are shut down, which wakes every wait: an end that is read while `shouldMigrate` is true is no end.
     public var descriptor: CInt { number }
 
     private let socket: Locked<StreamSocket?>
@@ -100,37 +105,38 @@ extension Connector {
     /// the one before is given up, as soon as that one's path fails or a better path is there.
     ///
     /// ```swift
-    /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { lease, offset in
-    ///     try ask(lease.connection.descriptor, from: offset)
-    ///     lease.connection.watch.dataWasSent()
-    ///     lease.connection.watch.expectsData = true
-    ///     while let bytes = try await receive(lease.connection.descriptor) {
+    /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { session, offset in
+    ///     try ask(session.connection.descriptor, from: offset)
+    ///     session.connection.watch.dataWasSent()
+    ///     session.connection.watch.expectsData = true
+    ///     while let bytes = try await receive(session.connection.descriptor) {
     ///         offset += bytes.count
-    ///         lease.madeProgress()
+    ///         session.madeProgress()
     ///     }
-    ///     return .finished(offset)
+    ///     return .finished
     /// }
     /// ```
     ///
     /// MPTCP connections change paths by themselves; they are replaced when they break, or no path is left.
     ///
     /// - Parameters:
-    ///   - progress: what the work knows of how far it got; handed from each call to the next.
+    ///   - progress: what the work knows of how far it got, and in the end its result; handed from each call to the
+    ///     next.
     ///   - body: the work. One call at a time; it is cancelled when its connection must be left.
-    /// - Returns: what the work finished with.
+    /// - Returns: the progress as the work left it when it had finished.
     /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.
-    public func withReconnection<Progress: Sendable, Value: Sendable>(
+    public func withReconnection<Progress: Sendable>(
         to host: String, port: UInt16, progress: Progress,
         options: ReconnectionOptions = ReconnectionOptions(),
         configure: (inout ConnectionConfiguration) -> Void = { _ in },
         body:
-            @escaping @Sendable (ReconnectionLease<LeasedSocket>, inout Progress) async throws
-            -> ReconnectionStep<Value>
-    ) async throws -> Value {
+            @escaping @Sendable (ReconnectionSession<LeasedSocket, Void>, inout Progress) async throws
+            -> ReconnectionStep
+    ) async throws -> Progress {
         var configuration = ConnectionConfiguration()
         configure(&configuration)
         let base = configuration
-        let runner = ReconnectionRunner<LeasedSocket, Progress, Value>(
+        let runner = ReconnectionRunner<LeasedSocket, Void, Progress>(
             options: options, monitor: monitor, body: body
         ) { route in
             let configuration = base.over(route)
@@ -138,7 +144,8 @@ extension Connector {
             // The watch judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
-                connection: leased, interface: leased.report.interface, observe: { leased.watch.observe($0) },
+                connection: leased, output: (), interface: leased.report.interface,
+                observe: { leased.watch.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
         return try await runner.run(progress)

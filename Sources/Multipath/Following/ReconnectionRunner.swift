@@ -1,8 +1,9 @@
 import LinuxNet
 
 /// A connection that an attempt brought, as far as the runner needs to know it.
-package struct DialedConnection<Connection: Sendable>: Sendable {
+package struct DialedConnection<Connection: Sendable, Output: Sendable>: Sendable {
     package var connection: Connection
+    package var output: Output
     package var interface: String
     /// Calls a closure with what `ConnectionWatch` tells.
     package var observe: @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void
@@ -11,11 +12,12 @@ package struct DialedConnection<Connection: Sendable>: Sendable {
     package var close: @Sendable () async -> Void
 
     package init(
-        connection: Connection, interface: String,
+        connection: Connection, output: Output, interface: String,
         observe: @escaping @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
+        self.output = output
         self.interface = interface
         self.observe = observe
         self.interrupt = interrupt
@@ -25,10 +27,10 @@ package struct DialedConnection<Connection: Sendable>: Sendable {
 
 /// Performs a `ReconnectionMachine`'s actions. Everything runs in one task group: attempts, the user's work and
 /// the wait for messages are its children, and none outlives `run`.
-package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Value: Sendable>: Sendable {
-    package typealias Dialed = DialedConnection<Connection>
+package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progress: Sendable>: Sendable {
+    package typealias Dialed = DialedConnection<Connection, Output>
     package typealias Body =
-        @Sendable (ReconnectionLease<Connection>, inout Progress) async throws -> ReconnectionStep<Value>
+        @Sendable (ReconnectionSession<Connection, Output>, inout Progress) async throws -> ReconnectionStep
     package typealias Dial = @Sendable (ReconnectionMachine.Route) async throws -> Dialed
 
     fileprivate enum Message: Sendable {
@@ -41,7 +43,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
     /// What a child task ends with.
     fileprivate enum Input: Sendable {
         case dialed(ReconnectionMachine.AttemptID, Result<Dialed, any Error>)
-        case user(Progress, Result<ReconnectionStep<Value>, any Error>)
+        case user(Progress, Result<ReconnectionStep, any Error>)
         case messages([Message])
     }
 
@@ -59,7 +61,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         self.dial = dial
     }
 
-    package func run(_ progress: Progress) async throws -> Value {
+    package func run(_ progress: Progress) async throws -> Progress {
         let mailbox = Mailbox<Message>()
         let alarm = Alarm { mailbox.post(.time) }
         let latest = Locked(monitor.latestPath)
@@ -92,12 +94,12 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         var dialed: [ReconnectionMachine.AttemptID: Dialed] = [:]
         var current: Current?
         var lastError: (any Error)?
-        var result: Result<Value, any Error>?
+        var result: Result<Progress, any Error>?
 
         struct Current {
             var id: ReconnectionMachine.AttemptID
             var dialed: Dialed
-            let moved = OneShot()
+            let migration = OneShot()
             let stop = OneShot()
             let progressed = OneShot()
         }
@@ -112,7 +114,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             machine = ReconnectionMachine(configuration: runner.options.machine)
         }
 
-        mutating func run(_ group: inout TaskGroup<Input>) async -> Result<Value, any Error> {
+        mutating func run(_ group: inout TaskGroup<Input>) async -> Result<Progress, any Error> {
             await perform(machine.begin(at: .now), &group)
             awaitMessages(&group)
             while result == nil, !Task.isCancelled, let input = await group.next() {
@@ -136,7 +138,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             switch input {
             case .dialed(_, .success(let late)): await late.close()
             // The work was done before it noticed that it should stop.
-            case .user(_, .success(.finished(let value))): result = result ?? .success(value)
+            case .user(let progress, .success(.finished)): result = result ?? .success(progress)
             case .dialed(_, .failure), .user, .messages: break
             }
         }
@@ -179,7 +181,7 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
         }
 
         private mutating func take(
-            _ outcome: Result<ReconnectionStep<Value>, any Error>, _ group: inout TaskGroup<Input>
+            _ outcome: Result<ReconnectionStep, any Error>, _ group: inout TaskGroup<Input>
         ) async {
             // Its message may still be under way.
             if current?.progressed.isFired == true { machine.progressed() }
@@ -190,13 +192,13 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             current = nil
             let end: ReconnectionMachine.UserEnd
             switch outcome {
-            case .success(.finished(let value)):
-                result = .success(value)
+            case .success(.finished):
+                result = .success(progress)
                 return await perform(machine.userFinished(), &group)
-            case .success(.again): end = .again
+            case .success(.reconnect): end = .reconnect
             case .success(.failed(let error)): end = .failed("\(error)")
-            // Who is cancelled, or finds the connection closed, may throw.
-            case .failure where isStopped: end = .again
+            // Work that is cancelled, or finds the connection closed, may throw.
+            case .failure where isStopped: end = .reconnect
             case .failure(let error) where machine.isInTrouble || runner.options.isBreak(error):
                 end = .failed("\(error)")
             case .failure(let error):
@@ -234,9 +236,9 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
                 case .abandon(let id):
                     dialing[id]?.fire()
                     await dialed.removeValue(forKey: id)?.close()
-                case .askUserToLeave: current?.moved.fire()
+                case .askUserToLeave: current?.migration.fire()
                 case .stopUser:
-                    current?.moved.fire()
+                    current?.migration.fire()
                     current?.stop.fire()
                     current?.dialed.interrupt()
                 case .use(let id, let cause): await use(id, cause, &group)
@@ -273,8 +275,8 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             self.current = current
             let (mailbox, body, progress) = (mailbox, runner.body, progress)
             next.observe { mailbox.post(.watch(id, $0)) }
-            let lease = ReconnectionLease(
-                connection: next.connection, cause: cause, moved: current.moved,
+            let session = ReconnectionSession(
+                connection: next.connection, output: next.output, cause: cause, migration: current.migration,
                 progressed: {
                     // The first report of a connection is all that counts, and work reports often.
                     guard !current.progressed.isFired else { return }
@@ -284,8 +286,8 @@ package struct ReconnectionRunner<Connection: Sendable, Progress: Sendable, Valu
             group.addTask {
                 await stoppable(by: current.stop) {
                     var progress = progress
-                    let outcome: Result<ReconnectionStep<Value>, any Error>
-                    do { outcome = .success(try await body(lease, &progress)) } catch {
+                    let outcome: Result<ReconnectionStep, any Error>
+                    do { outcome = .success(try await body(session, &progress)) } catch {
                         outcome = .failure(error)
                     }
                     return .user(progress, outcome)

@@ -30,8 +30,8 @@ public enum ReconnectionCause: Sendable, Hashable {
     case pathLost(PathTrouble)
     /// The connection before still worked, over a path that is not the best any more.
     case betterPath(String)
-    /// The user gave the connection before back.
-    case again
+    /// The work asked for another connection.
+    case requested
     /// The connection before broke, in the error's words.
     case failed(String)
 }
@@ -93,7 +93,7 @@ public struct ReconnectionMachine: Sendable {
 
     /// How a user's call ended that has no value to show.
     public enum UserEnd: Sendable, Hashable {
-        case again
+        case reconnect
         case failed(String)
     }
 
@@ -199,7 +199,7 @@ public struct ReconnectionMachine: Sendable {
             if let use, let trouble = use.trouble {
                 return open(.avoiding(use.interface), .pathLost(trouble))
             }
-            return use == nil ? open(.any, .again) : []
+            return use == nil ? open(.any, .requested) : []
         }
         lastFailure = reason
         // That there is no other path is no failure of the one there is.
@@ -266,7 +266,7 @@ public struct ReconnectionMachine: Sendable {
         withoutConnectionSince = withoutConnectionSince ?? now
         let cause: ReconnectionCause
         switch end {
-        case .again: cause = ended.trouble.map { .pathLost($0) } ?? .again
+        case .reconnect: cause = ended.trouble.map { .pathLost($0) } ?? .requested
         case .failed(let reason):
             cause = ended.trouble.map { .pathLost($0) } ?? .failed(reason)
             lastFailure = reason

@@ -35,7 +35,7 @@ struct ReconnectionMachineTests {
         #expect(machine.viability(.noAnswer, at: Self.time(1000)) == [.connect(1, .avoiding("wlan0"))])
         #expect(machine.connected(1, over: "wwan0", at: Self.time(1060)) == [.askUserToLeave, .stopUser])
         #expect(
-            machine.userEnded(.again, random: 0, at: Self.time(1061)) == [.use(1, .pathLost(.noAnswer))])
+            machine.userEnded(.reconnect, random: 0, at: Self.time(1061)) == [.use(1, .pathLost(.noAnswer))])
         #expect(machine.userFinished() == [.finish])
         #expect(machine.viability(.down, at: Self.time(1100)) == [], "it is over")
     }
@@ -73,7 +73,7 @@ struct ReconnectionMachineTests {
         #expect(machine.timeReached(Self.time(3009)) == [])
         #expect(machine.timeReached(Self.time(3010)) == [.stopUser])
         #expect(
-            machine.userEnded(.again, random: 0, at: Self.time(3011)) == [.use(1, .betterPath("eth0"))])
+            machine.userEnded(.reconnect, random: 0, at: Self.time(3011)) == [.use(1, .betterPath("eth0"))])
     }
 
     @Test("cuts the grace short where the old path dies in it")
@@ -83,7 +83,7 @@ struct ReconnectionMachineTests {
         _ = machine.connected(1, over: "eth0", at: Self.time(1010))
         #expect(machine.viability(.down, at: Self.time(1500)) == [.stopUser])
         #expect(
-            machine.userEnded(.again, random: 0, at: Self.time(1501)) == [.use(1, .betterPath("eth0"))])
+            machine.userEnded(.reconnect, random: 0, at: Self.time(1501)) == [.use(1, .betterPath("eth0"))])
     }
 
     @Test("doesn't disturb the user where the better path comes to nothing, and tries it ever less often")
@@ -123,16 +123,16 @@ struct ReconnectionMachineTests {
         var machine = connected()
         _ = machine.viability(.noCarrier, at: Self.time(1000))
         _ = machine.connected(1, over: "wwan0", at: Self.time(1060))
-        _ = machine.userEnded(.again, random: 0, at: Self.time(1060))
+        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(1060))
         #expect(machine.betterPath("wlan0", at: Self.time(2000)) == [])
         #expect(machine.nextDeadline == Self.time(3000))
         #expect(machine.timeReached(Self.time(3000)) == [.connect(2, .over("wlan0"))])
         _ = machine.connected(2, over: "wlan0", at: Self.time(3020))
-        _ = machine.userEnded(.again, random: 0, at: Self.time(3021))
+        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(3021))
         // Lost again: twice the time.
         _ = machine.viability(.noCarrier, at: Self.time(5000))
         _ = machine.connected(3, over: "wwan0", at: Self.time(5060))
-        _ = machine.userEnded(.again, random: 0, at: Self.time(5060))
+        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(5060))
         _ = machine.betterPath("wlan0", at: Self.time(6000))
         #expect(machine.nextDeadline == Self.time(9000))
     }
@@ -172,11 +172,11 @@ struct ReconnectionMachineTests {
             machine.userEnded(.failed("reset"), random: 0.5, at: Self.time(100)) == [.connect(1, .any)])
         #expect(
             machine.connected(1, over: "wlan0", at: Self.time(120)) == [.use(1, .failed("reset"))])
-        #expect(machine.userEnded(.again, random: 0.5, at: Self.time(130)) == [])
+        #expect(machine.userEnded(.reconnect, random: 0.5, at: Self.time(130)) == [])
         #expect(machine.nextDeadline == Self.time(230))
         #expect(machine.timeReached(Self.time(230)) == [.connect(2, .any)])
         _ = machine.connected(2, over: "wlan0", at: Self.time(250))
-        #expect(machine.userEnded(.again, random: 0.5, at: Self.time(260)) == [.fail("reset")])
+        #expect(machine.userEnded(.reconnect, random: 0.5, at: Self.time(260)) == [.fail("reset")])
     }
 
     @Test("tries at once when a path appears while it waits")
@@ -234,7 +234,7 @@ struct ReconnectionMachineTests {
             case 6:
                 guard users == 1 else { continue }
                 users = 0
-                perform(machine.userEnded(.again, random: 0.5, at: time))
+                perform(machine.userEnded(.reconnect, random: 0.5, at: time))
             case 7: machine.progressed()
             default: perform(machine.timeReached(time))
             }

@@ -3,7 +3,7 @@ import Glibc
 import LinuxNet
 import PathCore
 
-/// A connection of this process with itself, over loopback, that nobody has accepted.
+/// A connection of this process with itself over loopback, which it has not accepted.
 private struct Loop: ~Copyable {
     let listener: StreamSocket
     let client: StreamSocket

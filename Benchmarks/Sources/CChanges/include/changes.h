@@ -1,4 +1,4 @@
-// Changes of the network namespace this thread is in, each by one netlink request, and what they cost us.
+// Changes of the network namespace this thread is in, each by one netlink request.
 #pragma once
 
 #include <stdint.h>
@@ -13,6 +13,3 @@ int changes_default_route(int socket, int add, uint32_t gateway, int link, uint3
 
 // The monotonic clock, in nanoseconds.
 int64_t changes_now(void);
-
-// User and system time of this process without its children, in nanoseconds.
-int64_t changes_cpu_time(void);

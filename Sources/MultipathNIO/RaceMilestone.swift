@@ -1,8 +1,8 @@
 public import NIOCore
 import NIOTLS
 
-/// What makes a connected channel usable, so that its attempt wins the race.
-public struct MultipathConfirmation: Sendable {
+/// What a connected channel must have reached for its attempt to win the race.
+public struct RaceMilestone: Sendable {
     private enum Kind: Sendable {
         case tlsHandshake
         case future(@Sendable (any Channel) -> EventLoopFuture<Void>)
@@ -15,7 +15,7 @@ public struct MultipathConfirmation: Sendable {
     ///
     /// TLS belongs into `protocolHandlers`, where `NIOClientTCPBootstrap` puts it. If an initializer adds it,
     /// nothing behind it may swallow the event, as `ApplicationProtocolNegotiationHandler` does.
-    public static let tlsHandshake = MultipathConfirmation(kind: .tlsHandshake)
+    public static let tlsHandshakeCompleted = RaceMilestone(kind: .tlsHandshake)
 
     /// - Parameter confirm: called on each channel's event loop when the channel is active, with its handlers,
     ///   before its first byte is read. The attempt wins when the future succeeds, and has failed when the future
