@@ -7,7 +7,7 @@
 
     @testable import Multipath
 
-    /// Connections on loopback: one that comes about, and one to a port where nobody listens.
+    /// Connections on loopback: one that comes about, and one to a port on which nothing listens.
     private final class Connections: Sendable {
         let listener: ListeningSocket
         let monitor = PathMonitor()
@@ -216,8 +216,8 @@
             #expect(tracer.activeSpans.isEmpty)
         }
 
-        @Test("cost nothing where nobody traces")
-        func nobody() {
+        @Test("cost nothing without a tracer")
+        func noTracer() {
             let observation = ConnectionTracing().connecting(
                 to: "server.example", port: 1, ConnectionConfiguration())
             #expect(observation == nil)

@@ -56,15 +56,15 @@ extension Simulation {
 
     // MARK: Probes by plain TCP
 
-    func startProbe(at interface: InterfaceIndex) {
+    func startProbe(_ key: PathKey, at interface: InterfaceIndex) {
         guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return }
+        probing[path] = key
         sendProbe(path, attempt: 0)
     }
 
     /// The kernel repeats it after 1 and 3 s, until it is answered.
     func sendProbe(_ path: Int, attempt: Int) {
-        guard attempt == 0 || probing.contains(path) else { return }
-        probing.insert(path)
+        guard probing[path] != nil else { return }
         if attempt < 2 {
             after(1_000_000_000 << Int64(attempt), .probeAgain(path: path, attempt: attempt + 1))
         }
@@ -79,8 +79,8 @@ extension Simulation {
         if arrives {
             guard paths[path].isOpenDownwards, random.share() >= paths[path].loss else { return }
             after(paths[path].downwards, .probe(path: path, arrives: false))
-        } else if paths[path].isUsable, probing.remove(path) != nil {
-            steering[SimulatedEnd.client.rawValue]?.probeAnswered(paths[path].name, self)
+        } else if paths[path].isUsable, let key = probing.removeValue(forKey: path) {
+            steering[SimulatedEnd.client.rawValue]?.probeAnswered(key, self)
         }
     }
 

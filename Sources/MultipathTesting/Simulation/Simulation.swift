@@ -66,8 +66,8 @@ package final class Simulation {
     var generation: UInt64 = 0
     var resumes: UInt64 = 0
     var awaitsRequest = false
-    /// Paths where a plain handshake is under way.
-    var probing: Set<Int> = []
+    /// Paths where a plain handshake is under way, and what the machine calls them.
+    var probing: [Int: PathKey] = [:]
 
     /// - Parameter first: the place of the path over which the connection came about.
     package init(

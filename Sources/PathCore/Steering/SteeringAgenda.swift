@@ -1,11 +1,12 @@
-/// When a `SteeringMachine` wants to be called again. Plain values: whoever has many machines asks each of them often,
+/// When a `SteeringMachine` wants to be called again. Plain values: the owner of many machines asks each of them often,
 /// and is not to copy it for that.
 package struct SteeringAgenda: Sendable {
     /// When the next sample is worth taking; nil while the connection is idle.
     package internal(set) var nextSample: MonotonicTime?
-    /// Whether it is to ask about silence only, which may be long from now.
+    /// Whether it is to tell of silence only, which may be long from now.
     var awaitsSilence = false
-    var wakeUps = WakeUps()
+    /// When the first timer is due.
+    var nextTimer: MonotonicTime?
     /// Until when it is enough to know that nothing waits for an acknowledgement.
     var glancesUntil = MonotonicTime.zero
     /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
@@ -17,8 +18,8 @@ package struct SteeringAgenda: Sendable {
     /// When to look again; nil for not before something happens.
     package var nextDeadline: MonotonicTime? {
         guard !isOver else { return nil }
-        guard let first = wakeUps.first else { return nextSample }
-        return nextSample.map { min($0, first) } ?? first
+        guard let nextTimer else { return nextSample }
+        return nextSample.map { min($0, nextTimer) } ?? nextTimer
     }
 
     /// Whether a sample is due.
@@ -31,13 +32,8 @@ package struct SteeringAgenda: Sendable {
     /// and all of it is acknowledged.
     package func mayGlance(at now: MonotonicTime) -> Bool { now < glancesUntil }
 
-    /// Only the first counts: after it everything is looked at again.
-    struct WakeUps: Sendable {
-        private(set) var first: MonotonicTime?
-
-        mutating func append(_ time: MonotonicTime) {
-            if let first, first <= time { return }
-            first = time
-        }
+    mutating func schedule(sampleAt time: MonotonicTime) {
+        nextSample = min(nextSample ?? time, time)
+        awaitsSilence = false
     }
 }

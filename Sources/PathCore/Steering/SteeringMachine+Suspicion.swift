@@ -1,66 +1,169 @@
-// When to suspicion a path, and how closely to look at it.
+// When a path is suspect, and what is made of what other connections have found.
 
 extension SteeringMachine {
-    /// Between samples while round trips change.
-    static let closeLook = Duration.milliseconds(50)
+    /// Looks for data that waits and streams that stopped, goes on with probes, and ends validations.
+    mutating func judge(at now: MonotonicTime) {
+        // A suspicion may make and end subflows.
+        for subflow in reconciler.subflows.all
+        where subflow.role == .data && subflow.isOpen && reconciler.subflows.contains(subflow.id) {
+            judge(subflow.id, at: now)
+        }
+        for path in paths.keys {
+            advanceProbing(path, at: now)
+            // Where there is nothing else to lose there is nothing to prove.
+            let isOnly = { [self] in
+                reconciler.subflows.data(on: path) != nil && !hasOther(than: path)
+            }
+            if let until = validate(path, isOnly, at: now) { timers.set(.path(path, .validation), at: until) }
+        }
+    }
+
+    private mutating func validate(
+        _ path: PathKey, _ isOnly: () -> Bool, at now: MonotonicTime
+    ) -> MonotonicTime? {
+        guard case .validating = paths[path].state else { return nil }
+        let isOnly = isOnly()
+        return paths[path].validate(isOnly: isOnly, at: now)
+    }
+
+    private mutating func judge(_ id: SubflowID, at now: MonotonicTime) {
+        let subflow = reconciler.subflows[id]
+        guard !paths[subflow.path].hasFailed else { return }
+        if let since = subflow.progress.waitingSince {
+            if !traits.steers, isReplaced(subflow, since) { return endReplaced(subflow, since, at: now) }
+            let due = suspectAt(subflow, at: now) ?? now
+            guard now >= due else { return timers.set(.subflow(id, .suspicion), at: due) }
+            weigh(.noProgress, on: subflow.path, at: now)
+            if !probes { judgeWithoutProbes(id, at: now) }
+        } else if probes, let due = subflow.silenceDue(tuning) {
+            guard now >= due else { return timers.set(.subflow(id, .silence), at: due) }
+            // The probe that is under way decides first.
+            guard paths[subflow.path].state.probing == nil else { return }
+            reconciler.subflows[id].silence.wasProbed()
+            // Not told: a peer with nothing to say is no trouble.
+            probe(subflow.path, .trouble(.noAnswer), at: now)
+        }
+    }
+
+    // MARK: Data that waits
 
     /// When waiting data becomes suspicious, or, where it is already, is looked at again.
     func suspicionDue(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let due = suspectedAt(subflow, at: now), let since = subflow.watch.waitingSince else {
-            return nil
-        }
+        guard let due = suspectAt(subflow, at: now), let since = subflow.progress.waitingSince
+        else { return nil }
         if due > now { return due }
         // What has waited for long may wait a little longer.
-        let pause = max(subflow.watch.answerTime / 4, since.duration(to: now) / 8)
-        return now.advanced(by: max(pause, .milliseconds(5)))
+        let pause = max(
+            subflow.progress.answerTime(tuning) / tuning.suspectLookShare,
+            since.duration(to: now) / tuning.suspectWaitShare)
+        return now.advanced(by: max(pause, tuning.leastSuspectLook))
     }
 
-    /// When waiting data becomes suspicious. False alarms make that later. What is stuck on a path that answers is asked
-    /// about again after as long as it has been stuck, and when it is to be replaced.
-    func suspectedAt(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
-        guard let since = subflow.watch.waitingSince, let record = records[subflow.path] else { return nil }
-        var usual = subflow.watch.answerTime
+    /// When waiting data becomes suspicious. False alarms make that later. What is stuck on a path that answers is probed
+    /// again after as long as it has been stuck, and when it is to be replaced.
+    private func suspectAt(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
+        guard let since = subflow.progress.waitingSince else { return nil }
+        let answerTime = subflow.progress.answerTime(tuning)
+        var usual = answerTime
         // The kernel's figure follows slowly, and not at all while another path carries.
-        if configuration.mode == .interactive, let latency = record.latency {
-            usual = max(usual, latency * 5 / 4)
+        if traits.followsLatency, let latency = paths[subflow.path].latency {
+            usual = max(usual, latency * tuning.latencyAllowance)
         }
-        // On a slow path a second more is patience enough.
-        let due = since.advanced(by: min(usual * record.patience(at: now), usual + .seconds(1)))
+        let patience = paths[subflow.path].patience(at: now, tuning)
+        let due = since.advanced(by: min(usual * patience, usual + tuning.longestPatience))
         guard let stuck = subflow.stuckSince else { return due }
         let later = max(due, since.advanced(by: stuck.duration(to: since)))
-        return min(
-            later, max(since.advanced(by: subflow.watch.answerTime), stuck.advanced(by: Self.stuckTime)))
+        return min(later, max(since.advanced(by: answerTime), stuck.advanced(by: tuning.stuckTime)))
     }
 
-    /// When to look for data that is on no subflow yet, though there is one: it has only just been made, or the peer does
-    /// not read.
-    func unsentDue(at now: MonotonicTime) -> MonotonicTime? {
-        let open = subflows.filter { $0.isEstablished && $0.purpose == .data }
-        guard outstanding > 0, let newest = open.compactMap(\.established).max() else { return nil }
-        let pause = max(lastActivity, newest).duration(to: now) / 4
-        return now.advanced(by: min(max(open.map(\.watch.answerTime).min() ?? pause, pause), .seconds(1)))
+    /// Where no probes can be sent long silence is proof, if another subflow lives.
+    private mutating func judgeWithoutProbes(_ id: SubflowID, at now: MonotonicTime) {
+        let subflow = reconciler.subflows[id]
+        guard let since = subflow.progress.waitingSince else { return }
+        let answerTime = subflow.progress.answerTime(tuning)
+        let limit = max(answerTime * tuning.unprobedPatience, answerTime + tuning.leastUnprobedPatience)
+        let due = since.advanced(by: limit * paths[subflow.path].patience(at: now, tuning))
+        guard now >= due else { return timers.set(.subflow(id, .verdict), at: due) }
+        let hasOther = reconciler.subflows.all.contains {
+            $0.path != subflow.path && $0.isOpen && !paths[$0.path].hasFailed
+        }
+        if hasOther { weigh(.longSilence, on: subflow.path, at: now) }
     }
 
-    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
-    func sharesStream(_ index: Int, at now: MonotonicTime) -> Bool {
-        configuration.mode == .aggregate
-            && subflows.contains { other in
-                other.path != subflows[index].path && other.isStream && other.purpose == .data
-                    && !other.isBackup
-                    && other.streamedAt.map { Self.isFresh($0, at: now) } ?? false
-            }
+    /// Whether the peer has made another subflow over the same path, or used it, since this one began to wait.
+    private func isReplaced(_ subflow: Subflow, _ since: MonotonicTime) -> Bool {
+        reconciler.subflows.all.contains { other in
+            other.path == subflow.path && other.id != subflow.id
+                && (other.openSince ?? .zero > since || other.progress.progressAt ?? .zero > since)
+        }
+    }
+
+    /// The path works, so this says nothing against it; the subflow is forgotten somewhere, unless it recovers soon.
+    private mutating func endReplaced(_ subflow: Subflow, _ since: MonotonicTime, at now: MonotonicTime) {
+        let patience = subflow.progress.answerTime(tuning) * tuning.unprobedPatience
+        let due = since.advanced(by: max(patience, tuning.leastReplacedPatience))
+        guard now >= due else { return timers.set(.subflow(subflow.id, .replacement), at: due) }
+        reconciler.end(subflow.id)
     }
 
     /// Whether a subflow has got nothing through for long over a path that answers, as it does now.
-    mutating func isStuck(_ data: Int, at now: MonotonicTime) -> Bool {
-        guard subflows[data].watch.waitingSince != nil else { return false }
-        if let since = subflows[data].stuckSince, since.duration(to: now) >= Self.stuckTime { return true }
-        subflows[data].stuckSince = subflows[data].stuckSince ?? now
-        subflows[data].watch.excuse(at: now)
-        schedule(sampleAt: now.advanced(by: subflows[data].watch.answerTime))
+    mutating func isStuck(_ data: SubflowID, at now: MonotonicTime) -> Bool {
+        let subflow = reconciler.subflows[data]
+        guard subflow.progress.waitingSince != nil else { return false }
+        if let since = subflow.stuckSince, since.duration(to: now) >= tuning.stuckTime { return true }
+        reconciler.subflows[data].stuckSince = subflow.stuckSince ?? now
+        reconciler.subflows[data].progress.excuse(at: now)
+        agenda.schedule(sampleAt: now.advanced(by: subflow.progress.answerTime(tuning)))
         return false
     }
 
-    /// For how long a path must answer while its subflow gets nothing through.
-    static let stuckTime = Duration.milliseconds(500)
+    // MARK: Streams
+
+    /// Whether a stream comes in over another path as well: of what is spread over both nothing goes on if one is silent.
+    func sharesStream(_ id: SubflowID, at now: MonotonicTime) -> Bool {
+        guard traits.spreadsStream else { return false }
+        let path = reconciler.subflows[id].path
+        return reconciler.subflows.all.contains { other in
+            other.path != path && other.role == .data && !other.isBackup
+                && other.silence.isFresh(at: now, tuning)
+        }
+    }
+
+    /// Has what came over a path that was left go on over the others: the peer's side of them may be no better.
+    mutating func awaitStream(at now: MonotonicTime) {
+        guard let time = streamedAt, tuning.isFresh(time, at: now) else { return }
+        reconciler.subflows.forEach { subflow in
+            guard subflow.role == .data, subflow.isOpen else { return }
+            subflow.silence.expectStream(of: time, at: now)
+            streamedAt = nil
+        }
+        if streamedAt == nil { agenda.schedule(sampleAt: now.advanced(by: tuning.movedStreamLook)) }
+    }
+
+    // MARK: Other connections
+
+    /// The subflow that another connection's verdict is about.
+    func subflow(meantBy verdict: PathVerdict) -> SubflowID? {
+        reconciler.subflows.first { $0.role == .data && $0.route.interface == verdict.interface }
+    }
+
+    /// Judges a path by what another connection has found. Handshakes with the same peer went unanswered: that is
+    /// proof for this one too, unless it has heard from there since. Another peer's silence is a reason to probe.
+    mutating func judgeBySharedVerdicts(at now: MonotonicTime) {
+        let verdicts = sharedVerdicts
+        sharedVerdicts = []
+        for verdict in verdicts {
+            guard let id = subflow(meantBy: verdict) else { continue }
+            let subflow = reconciler.subflows[id]
+            guard subflow.isOpen, let latest = subflow.progress.latest, !paths[subflow.path].hasFailed
+            else { continue }
+            let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
+            guard now.advanced(by: .zero - silence) < verdict.since else { continue }
+            if subflow.remote.address == verdict.remote {
+                weigh(.sharedVerdict(verdict.trouble), on: subflow.path, at: now)
+            } else if subflow.progress.waitingSince != nil {
+                probe(subflow.path, .trouble(verdict.trouble), at: now)
+            }
+        }
+    }
 }

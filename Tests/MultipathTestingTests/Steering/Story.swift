@@ -68,12 +68,16 @@ extension Simulation.Step: CustomStringConvertible {
             case let other: other
             }
         }
+        // An interface that was plugged in again has an index that is 10 higher.
+        func name(_ interface: InterfaceIndex) -> String {
+            ["eth0", "wlan0", "wwan0"][Int(interface % 10) - 2]
+        }
         let text =
             switch action {
             case .tell(let event): "\(event)"
-            case .startProbe(let path, _, _): "probe \(path)"
+            case .startProbe(_, let interface, _): "probe \(name(interface))"
             case .probeIdle: "probe what is idle"
-            case .share(let verdict): "share \(verdict.path)"
+            case .share(let verdict): "share \(name(verdict.interface))"
             case .perform(.create(let local, let isBackup, _)):
                 "create \(name(local.address))\(isBackup ? " as backup" : "")"
             case .perform(.destroy(let local, _)): "destroy \(name(local.address)) \(local.port)"

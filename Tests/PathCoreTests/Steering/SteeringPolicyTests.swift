@@ -2,165 +2,175 @@ import Testing
 
 @testable import PathCore
 
-/// A path as the rules see it: `wifi` free, `cellular` not, both joined and good unless said otherwise.
+/// A path as a policy sees it: `wifi` free, `cellular` not, both joined and good unless said otherwise.
 private func path(
     _ name: String, _ standing: PathView.Standing = .good, isJoined: Bool = true, _ latency: Int? = nil
 ) -> PathView {
     PathView(
-        name: name, isFree: name != "cellular", standing: standing, isJoined: isJoined,
+        key: key(name), isFree: name != "cellular", standing: standing, isJoined: isJoined,
         latency: latency.map { .milliseconds($0) })
 }
 
 private func path(_ name: String, _ latency: Int) -> PathView { path(name, .good, latency) }
+
+private func key(_ name: String) -> PathKey {
+    PathKey(["wired", "wifi", "cellular"].firstIndex(of: name) ?? 3)
+}
+
+extension SteeringPolicy {
+    fileprivate mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
+        decide(paths, at: now, SteeringTuning())
+    }
+}
 
 private func at(_ milliseconds: Int64) -> MonotonicTime {
     MonotonicTime(nanoseconds: milliseconds * 1_000_000)
 }
 
 @Suite("Handover")
-struct HandoverRulesTests {
-    private var rules = HandoverPolicy()
+struct HandoverPolicyTests {
+    private var policy = HandoverPolicy()
 
     @Test("leaves an expensive path alone while the preferred one is well")
     mutating func costsNothing() {
-        let decision = rules.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
+        let decision = policy.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
         #expect(decision == SteeringDecision(roles: [.carry, .none]))
     }
 
     @Test("has paths that cost nothing stand by at once")
     mutating func standsBy() {
-        let decision = rules.decide([path("wired"), path("wifi", isJoined: false)], at: at(0))
+        let decision = policy.decide([path("wired"), path("wifi", isJoined: false)], at: at(0))
         #expect(decision.roles == [.carry, .standby])
     }
 
     @Test("warms an expensive path on a suspicion that lasts 15 ms, and lets it go 5 s after the last")
     mutating func warms() {
-        _ = rules.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
+        _ = policy.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
         let suspect = [path("wifi", .suspect), path("cellular", isJoined: false)]
-        var decision = rules.decide(suspect, at: at(85))
+        var decision = policy.decide(suspect, at: at(85))
         #expect(decision == SteeringDecision(roles: [.carry, .none], again: at(100)))
-        decision = rules.decide(suspect, at: at(100))
+        decision = policy.decide(suspect, at: at(100))
         #expect(decision.roles == [.carry, .standby])
-        decision = rules.decide([path("wifi"), path("cellular")], at: at(200))
+        decision = policy.decide([path("wifi"), path("cellular")], at: at(200))
         #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(5100)))
-        decision = rules.decide([path("wifi"), path("cellular")], at: at(5100))
+        decision = policy.decide([path("wifi"), path("cellular")], at: at(5100))
         #expect(decision == SteeringDecision(roles: [.carry, .none]))
     }
 
     @Test("moves on proof alone")
     mutating func proof() {
-        _ = rules.decide([path("wifi"), path("cellular")], at: at(0))
-        _ = rules.decide([path("wifi", .suspect), path("cellular")], at: at(1))
+        _ = policy.decide([path("wifi"), path("cellular")], at: at(0))
+        _ = policy.decide([path("wifi", .suspect), path("cellular")], at: at(1))
         #expect(
-            rules.decide([path("wifi", .suspect), path("cellular")], at: at(16)).roles == [.carry, .standby])
+            policy.decide([path("wifi", .suspect), path("cellular")], at: at(16)).roles == [.carry, .standby])
         #expect(
-            rules.decide([path("wifi", .dead), path("cellular")], at: at(17)).roles == [.standby, .carry])
+            policy.decide([path("wifi", .failed), path("cellular")], at: at(17)).roles == [.standby, .carry])
     }
 
-    @Test("does not go back to a path validating, and then gives the reason")
-    mutating func trial() {
-        _ = rules.decide([path("wifi", .dead), path("cellular")], at: at(0))
+    @Test("does not go back to a path that is validating, and then gives the reason")
+    mutating func validation() {
+        _ = policy.decide([path("wifi", .failed), path("cellular")], at: at(0))
         #expect(
-            rules.decide([path("wifi", .validating), path("cellular")], at: at(1)).roles == [
+            policy.decide([path("wifi", .validating), path("cellular")], at: at(1)).roles == [
                 .standby, .carry,
             ])
-        let back = rules.decide([path("wifi"), path("cellular")], at: at(2))
+        let back = policy.decide([path("wifi"), path("cellular")], at: at(2))
         #expect(back == SteeringDecision(roles: [.carry, .standby], reason: .preferred, again: at(5002)))
     }
 
     @Test("keeps the last path that might work, and tries every one when all have failed")
     mutating func allDead() {
-        _ = rules.decide([path("wifi"), path("cellular")], at: at(0))
-        let decision = rules.decide(
-            [path("wifi", .dead), path("cellular", .dead, isJoined: false)], at: at(1))
+        _ = policy.decide([path("wifi"), path("cellular")], at: at(0))
+        let decision = policy.decide(
+            [path("wifi", .failed), path("cellular", .failed, isJoined: false)], at: at(1))
         #expect(decision.roles == [.carry, .standby])
     }
 
     @Test("wants nothing where nothing is allowed")
     mutating func nothing() {
-        #expect(rules.decide([], at: at(0)) == SteeringDecision(roles: []))
+        #expect(policy.decide([], at: at(0)) == SteeringDecision(roles: []))
     }
 }
 
 @Suite("Interactive")
-struct InteractiveRulesTests {
-    private var rules = InteractivePolicy()
+struct InteractivePolicyTests {
+    private var policy = InteractivePolicy()
 
     @Test("keeps all paths joined and one carrying, the fastest")
     mutating func fastest() {
-        let decision = rules.decide([path("wifi", 40), path("cellular", 20)], at: at(0))
+        let decision = policy.decide([path("wifi", 40), path("cellular", 20)], at: at(0))
         #expect(decision.roles == [.standby, .carry])
     }
 
     @Test("moves when another is better by a quarter and 5 ms, and has been better for 100 ms, not before")
     mutating func patience() {
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
-        var decision = rules.decide([path("wifi", 60), path("cellular", 40)], at: at(1000))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
+        var decision = policy.decide([path("wifi", 60), path("cellular", 40)], at: at(1000))
         #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(1100)))
-        decision = rules.decide([path("wifi", 60), path("cellular", 40)], at: at(1100))
+        decision = policy.decide([path("wifi", 60), path("cellular", 40)], at: at(1100))
         #expect(decision.roles == [.standby, .carry])
         #expect(decision.reason == .latency(.milliseconds(40), insteadOf: .milliseconds(60)))
     }
 
     @Test("stays where the difference is small", arguments: [50, 55])
     mutating func margin(latency: Int) {
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         #expect(
-            rules.decide([path("wifi", latency), path("cellular", 40)], at: at(1000))
+            policy.decide([path("wifi", latency), path("cellular", 40)], at: at(1000))
                 == SteeringDecision(roles: [.carry, .standby]))
     }
 
     @Test("forgets a contender that was better for a moment only")
     mutating func moment() {
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
-        _ = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(1000))
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(1050))
-        let decision = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(1110))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
+        _ = policy.decide([path("wifi", 90), path("cellular", 40)], at: at(1000))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(1050))
+        let decision = policy.decide([path("wifi", 90), path("cellular", 40)], at: at(1110))
         #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(1210)))
     }
 
     @Test("does not wait again where the other was better already, and becomes worth a move")
     mutating func trend() {
-        _ = rules.decide([path("wifi", 50), path("cellular", 60)], at: at(0))
+        _ = policy.decide([path("wifi", 50), path("cellular", 60)], at: at(0))
         let stays = SteeringDecision(roles: [.carry, .standby])
-        #expect(rules.decide([path("wifi", 60), path("cellular", 60)], at: at(1000)) == stays)
-        #expect(rules.decide([path("wifi", 63), path("cellular", 57)], at: at(1050)) == stays)
-        let decision = rules.decide([path("wifi", 75), path("cellular", 50)], at: at(1150))
+        #expect(policy.decide([path("wifi", 60), path("cellular", 60)], at: at(1000)) == stays)
+        #expect(policy.decide([path("wifi", 63), path("cellular", 57)], at: at(1050)) == stays)
+        let decision = policy.decide([path("wifi", 75), path("cellular", 50)], at: at(1150))
         #expect(decision.reason == .latency(.milliseconds(50), insteadOf: .milliseconds(75)))
         #expect(decision.roles == [.standby, .carry])
     }
 
     @Test("leaves a path that stalls for a slow one when the stall has lasted half as long as that takes")
     mutating func stallBesideSlow() {
-        _ = rules.decide([path("wifi", 20), path("cellular", 250)], at: at(0))
-        var decision = rules.decide([path("wifi", .suspect, 26), path("cellular", 250)], at: at(10))
+        _ = policy.decide([path("wifi", 20), path("cellular", 250)], at: at(0))
+        var decision = policy.decide([path("wifi", .suspect, 26), path("cellular", 250)], at: at(10))
         #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(109)))
-        decision = rules.decide([path("wifi", .suspect, 125), path("cellular", 250)], at: at(109))
+        decision = policy.decide([path("wifi", .suspect, 125), path("cellular", 250)], at: at(109))
         #expect(decision == SteeringDecision(roles: [.standby, .carry], reason: .stalled))
     }
 
     @Test("leaves a path that stalls at once")
     mutating func stall() {
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
-        let decision = rules.decide([path("wifi", .suspect, 20), path("cellular", 40)], at: at(10))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
+        let decision = policy.decide([path("wifi", .suspect, 20), path("cellular", 40)], at: at(10))
         #expect(decision == SteeringDecision(roles: [.standby, .carry], reason: .stalled))
     }
 
     @Test("stays on a stalled path where there is no other")
     mutating func alone() {
-        _ = rules.decide([path("wifi", 20)], at: at(0))
-        #expect(rules.decide([path("wifi", .suspect, 20)], at: at(10)).roles == [.carry])
-        #expect(rules.decide([path("wifi", .dead, 20)], at: at(20)).roles == [.carry])
+        _ = policy.decide([path("wifi", 20)], at: at(0))
+        #expect(policy.decide([path("wifi", .suspect, 20)], at: at(10)).roles == [.carry])
+        #expect(policy.decide([path("wifi", .failed, 20)], at: at(20)).roles == [.carry])
     }
 
     @Test("takes longer to move again after a move that was taken back")
     mutating func reluctance() {
-        _ = rules.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
+        _ = policy.decide([path("wifi", 20), path("cellular", 40)], at: at(0))
         for (time, wifi) in [(1000, 90), (1100, 90), (1500, 10), (1600, 10)] as [(Int64, Int)] {
-            _ = rules.decide([path("wifi", wifi), path("cellular", 40)], at: at(time))
+            _ = policy.decide([path("wifi", wifi), path("cellular", 40)], at: at(time))
         }
         // It is back on Wi-Fi.
-        let decision = rules.decide([path("wifi", 90), path("cellular", 40)], at: at(2000))
+        let decision = policy.decide([path("wifi", 90), path("cellular", 40)], at: at(2000))
         #expect(decision == SteeringDecision(roles: [.carry, .standby], again: at(2200)))
     }
 
@@ -168,16 +178,16 @@ struct InteractiveRulesTests {
     mutating func unmeasured() {
         var old = path("cellular")
         old.isLatencyOld = true
-        let decision = rules.decide([path("wifi"), old], at: at(0))
-        #expect(decision == SteeringDecision(roles: [.carry, .standby], measures: ["cellular"]))
+        let decision = policy.decide([path("wifi"), old], at: at(0))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby], measures: [key("cellular")]))
     }
 }
 
 @Suite("Aggregate")
-struct AggregateRulesTests {
+struct AggregatePolicyTests {
     private func roles(_ paths: PathView...) -> [PathRole] {
-        var rules = AggregatePolicy()
-        return rules.decide(paths, at: at(0)).roles
+        var policy = AggregatePolicy()
+        return policy.decide(paths, at: at(0)).roles
     }
 
     @Test("all allowed paths carry, expensive ones too")
@@ -198,19 +208,19 @@ struct AggregateRulesTests {
     @Test(
         "of those that have yet to prove themselves the most preferred carries, where nothing better is there"
     )
-    func trials() {
+    func validations() {
         #expect(roles(path("wifi", .validating), path("cellular", .validating)) == [.carry, .standby])
-        #expect(roles(path("wifi", .dead), path("cellular", .validating)) == [.standby, .carry])
+        #expect(roles(path("wifi", .failed), path("cellular", .validating)) == [.standby, .carry])
     }
 
     @Test("what failed stands by until it has kept answering")
     func failed() {
-        #expect(roles(path("wifi", .dead), path("cellular")) == [.standby, .carry])
+        #expect(roles(path("wifi", .failed), path("cellular")) == [.standby, .carry])
         #expect(roles(path("wifi", .validating), path("cellular")) == [.standby, .carry])
     }
 
     @Test("a failed path that is not joined does not keep the last one that might work from carrying")
     func last() {
-        #expect(roles(path("wifi", .dead), path("cellular", .suspect)) == [.standby, .carry])
+        #expect(roles(path("wifi", .failed), path("cellular", .suspect)) == [.standby, .carry])
     }
 }

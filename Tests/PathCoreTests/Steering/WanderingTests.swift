@@ -4,14 +4,15 @@ import Testing
 
 @Suite("Round trips that change")
 struct WanderingTests {
+    private let tuning = SteeringTuning()
     private var wandering = Wandering()
 
     private mutating func note(_ latency: Int, _ time: Int64) {
-        wandering.note(.milliseconds(latency), at: MonotonicTime(nanoseconds: time * 1_000_000))
+        wandering.note(.milliseconds(latency), at: MonotonicTime(nanoseconds: time * 1_000_000), tuning)
     }
 
     private func wanders(_ time: Int64) -> Bool {
-        wandering.wanders(at: MonotonicTime(nanoseconds: time * 1_000_000))
+        wandering.wanders(at: MonotonicTime(nanoseconds: time * 1_000_000), tuning)
     }
 
     @Test("nothing changes where nothing or little is known, or where it is always the same")

@@ -2,11 +2,6 @@
 ///
 /// It keeps the least and the most that was measured in the half second under way and in the one before.
 struct Wandering: Sendable {
-    private static let window = Duration.milliseconds(500)
-    private static let ratio = 1.25
-    /// Short round trips differ by more than a quarter for no reason.
-    private static let least = Duration.milliseconds(5)
-
     private struct Range: Sendable {
         var begin: MonotonicTime
         var end: MonotonicTime
@@ -17,8 +12,8 @@ struct Wandering: Sendable {
     private var current: Range?
     private var before: Range?
 
-    mutating func note(_ latency: Duration, at now: MonotonicTime) {
-        if let range = current, range.begin.duration(to: now) < Self.window {
+    mutating func note(_ latency: Duration, at now: MonotonicTime, _ tuning: SteeringTuning) {
+        if let range = current, range.begin.duration(to: now) < tuning.latencyWindow {
             current?.end = now
             current?.low = min(range.low, latency)
             current?.high = max(range.high, latency)
@@ -29,11 +24,16 @@ struct Wandering: Sendable {
     }
 
     /// Whether the measurements of the latest second or so differ by more than a quarter.
-    func wanders(at now: MonotonicTime) -> Bool {
-        let recent = [before, current].compactMap { $0 }.filter {
-            $0.end.duration(to: now) < Self.window * 2
+    func wanders(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
+        var low: Duration?
+        var high: Duration?
+        for range in [before, current] {
+            guard let range, range.end.duration(to: now) < tuning.latencyWindow * 2 else { continue }
+            low = min(low ?? range.low, range.low)
+            high = max(high ?? range.high, range.high)
         }
-        guard let low = recent.map(\.low).min(), let high = recent.map(\.high).max() else { return false }
-        return high > low * Self.ratio + Self.least
+        guard let low, let high else { return false }
+        // Short round trips differ by more than a quarter for no reason.
+        return high > low * tuning.latencyRatio + tuning.leastLatencyChange
     }
 }

@@ -9,18 +9,22 @@
 //  4. Of several suspects the most preferred goes on carrying, and of several that have yet to prove themselves.
 
 struct AggregatePolicy: SteeringPolicy {
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
+    let traits = PolicyTraits(spreadsStream: true, samplesEagerly: true, wantsReserve: true)
+
+    mutating func decide(
+        _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> SteeringDecision {
         let hasGood = paths.contains { $0.canCarry && $0.standing == .good }
-        let alive = paths.filter { $0.standing != .dead }
-        let last = (alive.first(where: \.canCarry) ?? alive.first(where: \.isJoined) ?? alive.first)?.name
+        let alive = paths.filter { $0.standing != .failed }
+        let last = (alive.first(where: \.canCarry) ?? alive.first(where: \.isJoined) ?? alive.first)?.key
         return SteeringDecision(
             roles: paths.map { path in
                 switch path.standing {
                 case .good: .carry
-                case .suspect where !hasGood && path.name == last: .carry
-                case .validating where !hasGood && path.name == last: .carry
+                case .suspect where !hasGood && path.key == last: .carry
+                case .validating where !hasGood && path.key == last: .carry
                 case .suspect, .validating: .standby
-                case .dead: hasGood || path.name != last ? .standby : .carry
+                case .failed: hasGood || path.key != last ? .standby : .carry
                 }
             })
     }

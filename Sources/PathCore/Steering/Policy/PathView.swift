@@ -7,10 +7,20 @@ struct PathView: Sendable, Equatable {
         case suspect
         /// It failed and answers again, but has to keep that up for a while.
         case validating
-        case dead
+        case failed
+
+        init(_ state: PathState) {
+            self =
+                switch state {
+                case .good: .good
+                case .suspect: .suspect
+                case .validating: .validating
+                case .failed: .failed
+                }
+        }
     }
 
-    var name: String
+    var key: PathKey
     /// Neither expensive nor constrained: standing by there costs nothing.
     var isFree: Bool
     var standing: Standing
@@ -32,21 +42,4 @@ enum PathRole: Sendable, Equatable {
     /// A subflow that carries nothing as long as another one can (RFC 8684's backup).
     case standby
     case carry
-}
-
-/// What a mode decides.
-struct SteeringDecision: Sendable, Equatable {
-    /// One for each path, in the order of the views.
-    var roles: [PathRole]
-    /// Why it is not what it was.
-    var reason: MoveReason?
-    /// Paths whose round trip is to be measured.
-    var measures: Set<String> = []
-    /// When to decide again though nothing happens.
-    var again: MonotonicTime?
-}
-
-/// The rules of one mode. Paths come in the order of preference; dead ones among them, refused ones not.
-protocol SteeringPolicy: Sendable {
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision
 }

@@ -12,7 +12,7 @@ struct LossEstimate: Sendable {
     private var counted: (delivered: UInt32, retransmissions: UInt32)?
 
     /// A subflow's counters; those of a new subflow start again.
-    mutating func take(_ sample: SubflowSample) {
+    mutating func ingest(_ sample: SubflowSample, _ tuning: SteeringTuning) {
         defer { counted = (sample.delivered, sample.retransmissions) }
         guard let counted, sample.delivered >= counted.delivered,
             sample.retransmissions >= counted.retransmissions
@@ -21,24 +21,23 @@ struct LossEstimate: Sendable {
         let delivered = Double(sample.delivered - counted.delivered)
         let sent = lost + delivered
         guard sent > 0 else { return }
-        // Some hundred segments of memory.
-        let weight = min(sent / 100, 0.5)
+        let weight = min(sent / tuning.lossMemory, tuning.mostLossWeight)
         rate += (lost / sent - rate) * weight
     }
 
     mutating func forgetCounters() { counted = nil }
 
     /// A probe was answered or not.
-    mutating func asked(_ isAnswered: Bool) {
-        rate += ((isAnswered ? 0 : 0.5) - rate) * 0.02
+    mutating func probed(isAnswered: Bool, _ tuning: SteeringTuning) {
+        rate += ((isAnswered ? 0 : tuning.unansweredLoss) - rate) * tuning.probeLossWeight
     }
 
-    /// Questions that must go unanswered before a path is called dead.
-    var probes: Int {
-        let loss = min(max(rate, 0.01), 0.4)
+    /// Probes that must go unanswered before a path has failed.
+    func probes(_ tuning: SteeringTuning) -> Int {
+        let loss = min(max(rate, tuning.leastLoss), tuning.mostLoss)
         let unanswered = 1 - (1 - loss) * (1 - loss)
         var (count, chance) = (1, unanswered * unanswered)
-        while chance > 0.000_5, count < 8 {
+        while chance > tuning.falseVerdictChance, count < tuning.mostProbes {
             chance *= unanswered
             count += 1
         }

@@ -8,48 +8,45 @@
 //     itself is not decided here: until then it is validating.
 
 struct HandoverPolicy: SteeringPolicy {
-    /// How long an expensive path stays joined after the last suspicion, or after data went back.
-    static let coolDown = Duration.seconds(5)
-
-    /// Most suspicions are over sooner than this; a handshake over an expensive path costs money.
-    static let hesitation = Duration.milliseconds(15)
-
-    private var carrier: String?
+    let traits = PolicyTraits()
+    private var carrier: PathKey?
     private var suspectSince: MonotonicTime?
     private var warmUntil: MonotonicTime?
 
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
-        let current = paths.first { $0.name == carrier }
+    mutating func decide(
+        _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> SteeringDecision {
+        let current = paths.first { $0.key == carrier }
         var reason: MoveReason?
         let best = paths.first { $0.canCarry && $0.standing == .good } ?? paths.first { $0.canCarry }
         var next = current
-        if current == nil || current?.standing == .dead || current?.isJoined == false {
+        if current == nil || current?.standing == .failed || current?.isJoined == false {
             // Anything that may work is better than nothing.
-            next = best ?? paths.first { $0.standing != .dead } ?? current
+            next = best ?? paths.first { $0.standing != .failed } ?? current
         } else if let best, let current, best.standing == .good,
             let new = paths.firstIndex(of: best), let old = paths.firstIndex(of: current), new < old
         {
             (next, reason) = (best, .preferred)
-            warmUntil = now.advanced(by: Self.coolDown)
+            warmUntil = now.advanced(by: tuning.coolDown)
         }
-        carrier = next?.name
+        carrier = next?.key
         var hesitatesUntil: MonotonicTime?
         if let next, next.standing == .suspect, next.isJoined {
-            let due = (suspectSince ?? now).advanced(by: Self.hesitation)
+            let due = (suspectSince ?? now).advanced(by: tuning.hesitation)
             suspectSince = suspectSince ?? now
-            if now >= due { warmUntil = now.advanced(by: Self.coolDown) } else { hesitatesUntil = due }
+            if now >= due { warmUntil = now.advanced(by: tuning.coolDown) } else { hesitatesUntil = due }
         } else {
             suspectSince = nil
             if let next, next.standing != .good || !next.isJoined {
-                warmUntil = now.advanced(by: Self.coolDown)
+                warmUntil = now.advanced(by: tuning.coolDown)
             }
         }
         let isWarm = warmUntil.map { now < $0 } ?? false
-        let position = paths.firstIndex { $0.name == carrier } ?? paths.endIndex
+        let position = paths.firstIndex { $0.key == carrier } ?? paths.endIndex
         // One path warms at a time.
         let helper =
-            isWarm ? paths.indices.first { $0 != position && paths[$0].standing != .dead } : nil
-        let isLost = paths.allSatisfy { $0.standing == .dead }
+            isWarm ? paths.indices.first { $0 != position && paths[$0].standing != .failed } : nil
+        let isLost = paths.allSatisfy { $0.standing == .failed }
         let roles = paths.indices.map { index -> PathRole in
             if index == position { return .carry }
             // Whichever is back first, whatever it costs.

@@ -14,40 +14,38 @@
 //  4. Where measurements are missing, the caller's preference decides.
 
 struct InteractivePolicy: SteeringPolicy {
-    static let patience = Duration.milliseconds(100)
-    private static let margin = 1.25
-    private static let least = Duration.milliseconds(5)
-    /// A move back within this time shows that the one before was for nothing.
-    private static let regret = Duration.seconds(3)
-
-    private var carrier: String?
-    private var contender: (name: String, since: MonotonicTime)?
-    private var moved: (from: String, at: MonotonicTime)?
+    let traits = PolicyTraits(followsLatency: true)
+    private var carrier: PathKey?
+    private var contender: (key: PathKey, since: MonotonicTime)?
+    private var moved: (from: PathKey, at: MonotonicTime)?
     private var reluctance = 0
 
-    mutating func decide(_ paths: [PathView], at now: MonotonicTime) -> SteeringDecision {
-        let current = paths.first { $0.name == carrier }
+    mutating func decide(
+        _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> SteeringDecision {
+        func time(_ path: PathView) -> Duration { path.latency ?? tuning.unknownLatency }
+        let current = paths.first { $0.key == carrier }
         let able = paths.filter { $0.canCarry && $0.standing == .good }
         let fastest = able.min { time($0) < time($1) }
         var reason: MoveReason?
         var next = current
         var again: MonotonicTime?
-        if let current, current.standing != .dead, current.isJoined {
+        if let current, current.standing != .failed, current.isJoined {
             if current.standing == .suspect {
-                if let other = able.filter({ $0.name != current.name }).min(by: { time($0) < time($1) }) {
+                if let other = able.filter({ $0.key != current.key }).min(by: { time($0) < time($1) }) {
                     // While it waits this grows.
-                    let enough = time(other) / 2
+                    let enough = time(other) / tuning.stallShare
                     if time(current) >= enough {
                         (next, reason) = (other, .stalled)
                     } else {
-                        again = now.advanced(by: max(enough - time(current), .milliseconds(1)))
+                        again = now.advanced(by: max(enough - time(current), tuning.leastStallLook))
                     }
                 }
-            } else if let fastest, fastest.name != current.name, time(fastest) < time(current) {
-                let since = contender?.name == fastest.name ? contender?.since ?? now : now
-                contender = (fastest.name, since)
-                let due = since.advanced(by: Self.patience * (1 << reluctance))
-                if !isMuchBetter(fastest, current) {
+            } else if let fastest, fastest.key != current.key, time(fastest) < time(current) {
+                let since = contender?.key == fastest.key ? contender?.since ?? now : now
+                contender = (fastest.key, since)
+                let due = since.advanced(by: tuning.contenderPatience * (1 << reluctance))
+                if !isMuchBetter(fastest, current, tuning) {
                     // The next measurement tells.
                 } else if now >= due {
                     reason = .latency(time(fastest), insteadOf: time(current))
@@ -60,28 +58,30 @@ struct InteractivePolicy: SteeringPolicy {
             }
         } else {
             next =
-                fastest ?? paths.first(where: \.canCarry) ?? paths.first { $0.standing != .dead } ?? current
+                fastest ?? paths.first(where: \.canCarry) ?? paths.first { $0.standing != .failed } ?? current
         }
-        if let next, let old = carrier, next.name != old { note(from: old, to: next.name, at: now) }
-        carrier = next?.name
+        if let next, let old = carrier, next.key != old { note(from: old, to: next.key, at: now, tuning) }
+        carrier = next?.key
         return SteeringDecision(
-            roles: paths.map { $0.name == carrier ? .carry : .standby }, reason: reason,
-            measures: Set(paths.filter { $0.isLatencyOld && $0.isJoined }.map(\.name)), again: again)
+            roles: paths.map { $0.key == carrier ? .carry : .standby }, reason: reason,
+            measures: paths.filter { $0.isLatencyOld && $0.isJoined }.map(\.key), again: again)
     }
 
-    private func time(_ path: PathView) -> Duration { path.latency ?? .seconds(1) }
-
-    private func isMuchBetter(_ new: PathView, _ old: PathView) -> Bool {
+    private func isMuchBetter(
+        _ new: PathView, _ old: PathView, _ tuning: SteeringTuning
+    ) -> Bool {
         guard let new = new.latency, let old = old.latency else { return false }
-        return old > new * Self.margin + Self.least
+        return old > new * tuning.latencyMargin + tuning.leastLatencyGain
     }
 
-    private mutating func note(from old: String, to new: String, at now: MonotonicTime) {
+    private mutating func note(
+        from old: PathKey, to new: PathKey, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) {
         if let moved {
             let pause = moved.at.duration(to: now)
-            if moved.from == new, pause < Self.regret {
-                reluctance = min(reluctance + 1, 3)
-            } else if pause > Self.regret * 4 {
+            if moved.from == new, pause < tuning.regret {
+                reluctance = min(reluctance + 1, tuning.mostReluctance)
+            } else if pause > tuning.regret * tuning.regretMemory {
                 reluctance = 0
             }
         }

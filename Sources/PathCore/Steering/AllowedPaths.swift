@@ -1,0 +1,131 @@
+// Which paths a connection may use now, from where to where, and which of its subflows the kernel's tables say are lost.
+
+/// A path that the caller's rules allow and that leads to the peer.
+struct AllowedPath: Sendable {
+    let key: PathKey
+    let interface: PathInterface
+}
+
+struct AllowedPaths: Sendable {
+    private let policy: PathPolicy
+    private let connection: SteeredConnection
+    /// Whether the connection came about by a default route. If not, no other path leads to the peer.
+    private var usesDefaultRoute = true
+    /// The peer's addresses.
+    private(set) var remotes: [IPEndpoint]
+    private(set) var snapshot: PathSnapshot?
+    /// In the order of preference. Kept, because a sample changes nothing about it, and samples come by the thousand.
+    private(set) var list: [AllowedPath] = []
+
+    init(_ connection: SteeredConnection, _ policy: PathPolicy) {
+        self.connection = connection
+        self.policy = policy
+        remotes = [connection.remote] + connection.otherRemotes.filter { $0 != connection.remote }
+    }
+
+    // MARK: What changes
+
+    mutating func begin(_ snapshot: PathSnapshot) {
+        let followed = FollowedConnection(
+            interface: connection.interface, local: connection.local.address,
+            remote: connection.remote.address)
+        usesDefaultRoute = followed.usesDefaultRoute(in: snapshot)
+    }
+
+    mutating func update(
+        _ snapshot: PathSnapshot, _ subflows: SubflowTable, _ paths: inout PathTable
+    ) {
+        self.snapshot = snapshot
+        update(subflows, &paths)
+    }
+
+    /// The peer takes no further subflow at an address.
+    mutating func remove(_ remote: IPEndpoint, _ subflows: SubflowTable, _ paths: inout PathTable) {
+        remotes.removeAll { $0 == remote }
+        update(subflows, &paths)
+    }
+
+    /// The peer has another address.
+    mutating func add(_ remote: IPEndpoint, _ subflows: SubflowTable, _ paths: inout PathTable) {
+        guard !remotes.contains(remote) else { return }
+        remotes.append(remote)
+        update(subflows, &paths)
+    }
+
+    private mutating func update(_ subflows: SubflowTable, _ paths: inout PathTable) {
+        guard let snapshot else { return }
+        var interfaces = snapshot.interfaces
+        if !usesDefaultRoute {
+            // It came about by a route of its own (the local network, a tunnel): no other path leads there.
+            interfaces = [snapshot.interface(connection.interface)].compactMap { $0 }.filter { path in
+                let reason = snapshot.excluded.first { $0.interface.index == path.index }?.reason
+                return reason != .down && reason != .noCarrier
+            }
+        }
+        interfaces = interfaces.filter { policy.refusal(of: $0) == nil && endpoints(on: $0, subflows) != nil }
+        if let preferred = interfaces.firstIndex(where: { $0.name == policy.preferredInterface }) {
+            interfaces.insert(interfaces.remove(at: preferred), at: 0)
+        }
+        list = interfaces.map { AllowedPath(key: paths.key(for: $0.name), interface: $0) }
+    }
+
+    // MARK: From where to where
+
+    /// Where a subflow over this path starts and leads to; nil where no family fits.
+    func endpoints(
+        on path: PathInterface, _ subflows: SubflowTable
+    ) -> (local: IPAddress, remote: IPEndpoint)? {
+        for remote in remotes where path.supports(remote.address.family) || !usesDefaultRoute {
+            if let local = source(on: path, for: remote.address, subflows) { return (local, remote) }
+        }
+        return nil
+    }
+
+    private func source(
+        on path: PathInterface, for remote: IPAddress, _ subflows: SubflowTable
+    ) -> IPAddress? {
+        let own = path.addresses.filter {
+            $0.address.family == remote.family && $0.state != .tentative
+                && $0.address.isLinkLocal == remote.isLinkLocal
+        }
+        // One that is in use already keeps its id.
+        let known = own.first { own in
+            subflows.all.contains {
+                $0.route.interface == path.index && $0.address.address == own.address.inZone(0)
+            }
+        }
+        let best = known ?? own.first { $0.state == .preferred } ?? own.first
+        if let best { return best.address.inZone(0) }
+        return remote.isLoopback ? connection.local.address : nil
+    }
+
+    // MARK: What is lost
+
+    /// Why a path is not allowed, by its interface's name; nil where it is, or where there is no such interface.
+    func refusal(ofInterface name: String) -> PathPolicy.Refusal? {
+        snapshot?.interface(named: name).flatMap(policy.refusal)
+    }
+
+    /// Why a subflow has lost its interface, address, route or permission; nil where it has them all.
+    func loss(of subflow: Subflow) -> MoveReason? {
+        guard let snapshot else { return nil }
+        let address = subflow.address.address
+        let index = subflow.route.interface
+        if let path = list.first(where: { $0.interface.index == index })?.interface {
+            let isThere = address.isLoopback || path.addresses.contains { $0.address.inZone(0) == address }
+            // Of an IPv6 connection over the local host and such the snapshot may not know the address.
+            if isThere || snapshot.interface(with: address) != nil && !usesDefaultRoute { return nil }
+            return .trouble(.addressGone)
+        }
+        guard let interface = snapshot.interface(index) else { return .trouble(.interfaceGone) }
+        if let refusal = policy.refusal(of: interface) { return .refused(refusal) }
+        switch snapshot.excluded.first(where: { $0.interface.index == index })?.reason {
+        case .down: return .trouble(.down)
+        case .noCarrier: return .trouble(.noCarrier)
+        case .noAddress: return .trouble(.addressGone)
+        case .loopback, .noDefaultRoute, .behindTunnel, nil:
+            let isThere = interface.addresses.contains { $0.address.inZone(0) == address }
+            return .trouble(isThere ? .routeGone : .addressGone)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+/// When probes are sent, and when no answer means that there will be none.
+struct ProbePlan: Sendable, Hashable {
+    /// Between two of them.
+    var spacing: Duration
+    /// How long the last one is waited for.
+    var patience: Duration
+
+    /// - Parameter answerTime: how long an answer takes at most.
+    init(answerTime: Duration, _ tuning: SteeringTuning) {
+        spacing = max(answerTime / tuning.probeSpacingShare, tuning.leastProbeSpacing)
+        patience = answerTime + answerTime / tuning.probePatienceShare
+    }
+}
+
+/// Probes that are under way to see whether a path answers.
+struct Probing: Sendable, Hashable {
+    enum Cause: Sendable, Hashable {
+        case trouble(PathTrouble)
+        /// The path carries nothing, and its latency is wanted.
+        case measurement
+    }
+
+    /// What is to be done next.
+    enum Step: Sendable, Hashable {
+        case wait(until: MonotonicTime)
+        /// Send one, and look again at a time.
+        case send(lookAt: MonotonicTime)
+        /// All that are necessary went unanswered.
+        case unanswered
+    }
+
+    var cause: Cause
+    /// How many must go unanswered.
+    var needed: Int
+    private(set) var count = 0
+    /// When the first and the latest were sent.
+    private(set) var first = MonotonicTime.zero
+    private(set) var latest = MonotonicTime.zero
+
+    init(_ cause: Cause, needed: Int) {
+        self.cause = cause
+        self.needed = needed
+    }
+
+    var isMeasurement: Bool { cause == .measurement }
+
+    /// Goes on with the plan.
+    mutating func advance(_ plan: ProbePlan, at now: MonotonicTime) -> Step {
+        guard count < needed else {
+            let due = latest.advanced(by: plan.patience)
+            return now < due ? .wait(until: due) : .unanswered
+        }
+        let due = count == 0 ? now : latest.advanced(by: plan.spacing)
+        guard now >= due else { return .wait(until: due) }
+        if count == 0 { first = now }
+        count += 1
+        latest = now
+        return .send(lookAt: now.advanced(by: count < needed ? plan.spacing : plan.patience))
+    }
+}

@@ -1,0 +1,93 @@
+// What happens before a lost path is left in the middle of a transfer. At the most it takes moments.
+//
+// Upload: a subflow's end makes the kernel send again what is unacknowledged, 64 KB at a stretch
+// (MPTCP_SEND_BURST_SIZE, net/mptcp/protocol.c), from the last word it had of the peer on. The acknowledgements that
+// were under way when the path was lost never come, so the peer has the most of that already; and a path that stood
+// by sends it in the steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips
+// later. To learn first what the peer has takes one: a keepalive probe on the subflow that stands by (RFC 9293
+// section 3.8.4) is answered by an acknowledgement of all data that came in.
+//
+// Download: without a route nothing can be sent over the path, but what is on its way to us still arrives, for a round
+// trip: without acknowledgements the peer sends no more. A subflow that is ended in the middle of that loses a segment,
+// and the peer, which can't be told what came after it, sends all of it again. So the subflow first brings the rest.
+
+/// A path is lost, and not left yet.
+struct Handoff: Sendable {
+    private enum Wait: Sendable {
+        /// For the peer's word on what it has, over this subflow.
+        case word(over: SubflowID)
+        /// For the rest of what is on its way, on this subflow.
+        case rest(on: SubflowID)
+    }
+
+    private let wait: Wait
+    private let began: MonotonicTime
+    /// When the path is left in any case.
+    let due: MonotonicTime
+
+    /// Whether the peer is to be asked, by keepalive probes, what it has.
+    var asksPeer: Bool { if case .word = wait { true } else { false } }
+
+    /// - Parameters:
+    ///   - lost: why each path is lost that is.
+    ///   - outstanding: bytes that the peer has not acknowledged.
+    /// - Returns: nil where nothing is worth waiting for.
+    init?(
+        of lost: [PathKey: MoveReason], _ subflows: SubflowTable, _ paths: PathTable, outstanding: UInt64,
+        at now: MonotonicTime, _ tuning: SteeringTuning
+    ) {
+        let all = subflows.all
+        guard let left = all.first(where: { lost[$0.path] != nil && $0.role == .data && !$0.isBackup }),
+            case .trouble(let trouble) = lost[left.path],
+            let other = all.first(where: { subflow in
+                lost[subflow.path] == nil && subflow.role == .data && subflow.isOpen && subflow.isBackup
+                    && !subflow.keepsPriority && paths[subflow.path].state.isGood
+            })
+        else { return nil }
+        began = now
+        if left.silence.isBulk {
+            guard trouble == .routeGone, let sample = left.progress.latest else { return nil }
+            let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoffAllowance
+            wait = .rest(on: left.id)
+            due = now.advanced(by: min(trip + tuning.dryTime + tuning.handoffMargin, tuning.longestHandoff))
+            return
+        }
+        guard let sample = other.progress.latest, Self.isWorthAsking(left, outstanding, tuning),
+            min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= tuning.keepaliveIdle
+        else { return nil }
+        wait = .word(over: other.id)
+        let trip = sample.smoothedRTT * tuning.handoffAllowance
+        due = now.advanced(by: min(trip + tuning.handoffMargin, tuning.longestHandoff))
+    }
+
+    /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
+    private static func isWorthAsking(
+        _ left: Subflow, _ outstanding: UInt64, _ tuning: SteeringTuning
+    ) -> Bool {
+        guard outstanding >= UInt64(tuning.firstWindows), let sample = left.progress.latest,
+            let rtt = sample.minimumRTT
+        else { return false }
+        return Double(sample.deliveryRate) * rtt.inSeconds / 2 >= tuning.firstWindows
+    }
+
+    /// Whether what was waited for is there, or will not come.
+    func isDone(
+        _ lost: [PathKey: MoveReason], _ subflows: SubflowTable, at now: MonotonicTime,
+        _ tuning: SteeringTuning
+    ) -> Bool {
+        guard now < due else { return true }
+        let waited = began.duration(to: now)
+        switch wait {
+        case .word(let id):
+            guard subflows.contains(id), lost[subflows[id].path] == nil,
+                let sample = subflows[id].progress.latest
+            else { return true }
+            return sample.sinceAcknowledgement < waited
+        case .rest(let id):
+            guard subflows.contains(id), case .trouble(.routeGone) = lost[subflows[id].path],
+                let heard = subflows[id].silence.heardAt
+            else { return true }
+            return heard.duration(to: now) >= tuning.dryTime && waited >= tuning.dryTime
+        }
+    }
+}

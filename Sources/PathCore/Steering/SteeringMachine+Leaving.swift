@@ -1,0 +1,140 @@
+// Paths that are left, and what the user is told of where the data goes.
+
+extension SteeringMachine {
+    /// Gives up the subflows whose interface, address, route or permission is gone, or prepares that.
+    ///
+    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Handoff`).
+    /// - Returns: whether it is done.
+    @discardableResult
+    mutating func giveUpLost(mayWait: Bool, at now: MonotonicTime) -> Bool {
+        guard allowed.snapshot != nil else { return true }
+        var lost: [PathKey: MoveReason] = [:]
+        for subflow in reconciler.subflows.all where lost[subflow.path] == nil {
+            lost[subflow.path] = allowed.loss(of: subflow)
+        }
+        if mayWait, !lost.isEmpty, prepareHandoff(of: lost, at: now) { return false }
+        handoff = nil
+        guard !lost.isEmpty else { return true }
+        for path in paths.keys {
+            guard let reason = lost[path] else { continue }
+            if case .trouble(let trouble) = reason {
+                weigh(.tablesSay(trouble), on: path, at: now)
+            } else {
+                paths.reset(path)
+                reconciler.forgetWithdrawal(of: path)
+            }
+            leave(path, because: reason, isCertain: true, at: now)
+        }
+        return true
+    }
+
+    /// - Returns: whether the lost paths are not to be left yet.
+    private mutating func prepareHandoff(of lost: [PathKey: MoveReason], at now: MonotonicTime) -> Bool {
+        // What is not allowed any more is left at once.
+        let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
+        guard isAllowed, let handoff = handoff ?? beginHandoff(of: lost, at: now),
+            !handoff.isDone(lost, reconciler.subflows, at: now, tuning)
+        else { return false }
+        self.handoff = handoff
+        agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+        timers.set(.connection(.handoff), at: handoff.due)
+        return true
+    }
+
+    private mutating func beginHandoff(of lost: [PathKey: MoveReason], at now: MonotonicTime) -> Handoff? {
+        let handoff = Handoff(
+            of: lost, reconciler.subflows, paths, outstanding: outstanding, at: now, tuning)
+        if let handoff, handoff.asksPeer { reconciler.add(.probeIdle) }
+        return handoff
+    }
+
+    /// Failed paths are left when another one is there to take what was on them.
+    mutating func leaveFailed(at now: MonotonicTime) {
+        for path in paths.keys {
+            guard case .failed(let failed) = paths[path].state, let data = reconciler.subflows.data(on: path),
+                reconciler.subflows[data].isOpen, hasOther(than: path)
+            else { continue }
+            leave(path, because: .trouble(failed.trouble), isCertain: false, at: now)
+        }
+    }
+
+    /// Ends all subflows of a path.
+    ///
+    /// - Parameter isCertain: whether it is gone, and not only bad or not needed.
+    mutating func leave(_ path: PathKey, because reason: MoveReason, isCertain: Bool, at now: MonotonicTime) {
+        let leaving = reconciler.subflows.all.filter { $0.path == path }
+        guard let first = leaving.first(where: { $0.role == .data }) ?? leaving.first else { return }
+        useReserve(insteadOf: path, at: now)
+        // An accepting end has one address for all paths: taking it back would end them all.
+        if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
+        reconciler.endAll(on: path, isCertain: isCertain)
+        // What was on its way there goes another one from now on.
+        reconciler.subflows.forEach { $0.progress.carriesSince = now }
+        for subflow in leaving {
+            guard let time = subflow.silence.streamedAt else { continue }
+            streamedAt = max(streamedAt ?? time, time)
+        }
+        awaitStream(at: now)
+        paths[path].endProbing()
+        if leaving.contains(where: { $0.role == .data && $0.isOpen }) {
+            tell(.left(name(path), because: reason))
+        }
+    }
+
+    // MARK: What is told
+
+    /// Tells the user if the data goes another way.
+    mutating func tellCarrier(
+        _ wanted: [(AllowedPath, PathRole)], _ decision: SteeringDecision, at now: MonotonicTime
+    ) {
+        let carrying = wanted.first { path, role in
+            guard role == .carry, let data = reconciler.subflows.data(on: path.key) else { return false }
+            let subflow = reconciler.subflows[data]
+            return subflow.isOpen && !subflow.isBackup && !paths[path.key].hasFailed
+        }?.0.key
+        guard let carrying, carrying != carrierKey else { return }
+        let old = carrierKey
+        carrierKey = carrying
+        guard let old else { return }
+        let reason = decision.reason ?? reasonToLeave(old, at: now)
+        tell(.moved(from: name(old), to: name(carrying), because: reason))
+    }
+
+    private func reasonToLeave(_ old: PathKey, at now: MonotonicTime) -> MoveReason {
+        if let trouble = paths[old].state.trouble ?? paths[old].state.overcame { return .trouble(trouble) }
+        if let refusal = allowed.refusal(ofInterface: name(old)) { return .refused(refusal) }
+        // (Or the kernel found none that could carry.)
+        guard let data = reconciler.subflows.data(on: old), reconciler.subflows[data].isOpen,
+            now >= reconciler.subflows[data].prioritizedFrom
+        else { return .trouble(.subflowEnded) }
+        return .preferred
+    }
+
+    /// Tells the user when no path is left, and gives the connection up when that lasts.
+    mutating func checkStranded(at now: MonotonicTime) {
+        let lives = reconciler.subflows.all.contains {
+            $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
+        }
+        guard !lives else {
+            strandedSince = nil
+            return
+        }
+        let since = strandedSince ?? now
+        if strandedSince == nil {
+            strandedSince = now
+            tell(.stranded)
+            // A path that was left alone for long may be all there is.
+            for path in paths.keys {
+                paths[path].stranded(at: now, tuning)
+                timers.set(.path(path, .retry), at: paths[path].retry.at)
+            }
+        }
+        let end = since.advanced(by: configuration.disconnectedTimeout)
+        if now >= end {
+            agenda.isOver = true
+            tell(.gaveUp(after: configuration.disconnectedTimeout))
+        } else {
+            timers.set(.connection(.disconnection), at: end)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// What the parts of a pass share.
+
+extension SteeringMachine {
+    mutating func tell(_ event: SteeringEvent) { reconciler.add(.tell(event)) }
+
+    func name(_ path: PathKey) -> String { paths.name(of: path) }
+
+    /// Has a path judged by what speaks for it or against it.
+    mutating func weigh(_ evidence: Evidence, on path: PathKey, at now: MonotonicTime) {
+        for effect in paths[path].handle(evidence, at: now, tuning) {
+            switch effect {
+            case .tellSuspected(let trouble): tell(.suspected(name(path), trouble))
+            case .tellCleared: tell(.cleared(name(path)))
+            case .tellFailed(let trouble): tell(.failed(name(path), trouble))
+            case .tellAnswered: tell(.answered(name(path)))
+            case .probe(let trouble): probe(path, .trouble(trouble), at: now)
+            }
+        }
+    }
+
+    /// Has a subflow carry or stand by, now or when the kernel takes such an order.
+    /// - Returns: whether the order was given.
+    @discardableResult
+    mutating func prioritize(_ id: SubflowID, isBackup: Bool, at now: MonotonicTime) -> Bool {
+        switch reconciler.prioritize(id, isBackup: isBackup, at: now) {
+        case .ordered: return true
+        case .later(let time): timers.set(.subflow(id, .priority), at: time)
+        case .impossible: break
+        }
+        return false
+    }
+
+    mutating func create(
+        _ route: Subflow.Route, _ role: Subflow.Role, isBackup: Bool, at now: MonotonicTime
+    ) {
+        reconciler.create(route, role, isBackup: isBackup, at: now)
+        // To learn its port.
+        agenda.schedule(sampleAt: now)
+    }
+
+    // MARK: Facts
+
+    /// Whether another path has a subflow and has not failed.
+    func hasOther(than path: PathKey) -> Bool {
+        reconciler.subflows.all.contains {
+            $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
+        }
+    }
+
+    /// Whether data has moved lately.
+    func isActive(at now: MonotonicTime) -> Bool { lastActivity.duration(to: now) < tuning.activeTime }
+
+    /// Whether it matters that some path's round trips take ever longer, or ever shorter.
+    func wanders(at now: MonotonicTime) -> Bool {
+        traits.followsLatency && paths.keys.contains { paths[$0].wanders(at: now, tuning) }
+    }
+
+    /// From when on no bulk transfer is under way; nil while one is.
+    func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
+        guard outstanding <= tuning.bulkOutstanding else { return nil }
+        var last: MonotonicTime?
+        for subflow in reconciler.subflows.all where subflow.silence.isBulk {
+            guard let received = subflow.silence.receivedAt else { continue }
+            last = max(last ?? received, received)
+        }
+        return last.map { $0.advanced(by: tuning.bulkPause) } ?? now
+    }
+}

@@ -1,0 +1,198 @@
+// What samples show, and when the next is worth taking.
+
+extension SteeringMachine {
+    mutating func ingest(_ samples: [SubflowSample], written: MonotonicTime?, at now: MonotonicTime) {
+        for sample in samples {
+            guard let local = sample.local, let remote = sample.remote else { continue }
+            // The kernel goes on listing the first subflow, closed: no new one is that.
+            let mayBeNew = sample.state == .synSent || sample.state.carriesData
+            guard let id = reconciler.subflows.between(local, remote, mayBeNew: mayBeNew) else {
+                adopt(sample, local, remote, at: now)
+                continue
+            }
+            reconciler.subflows[id].port = local.port
+            if !reconciler.subflows[id].isOpen, sample.state.carriesData { opened(id, at: now) }
+            // It may have ended with that.
+            guard reconciler.subflows.contains(id), reconciler.subflows[id].isOpen else { continue }
+            observe(id, sample, written: written, at: now)
+        }
+        for id in reconciler.subflows.ids.reversed() where hasEnded(id, samples, at: now) {
+            closed(id, SubflowEnd(), at: now)
+        }
+        planSample(at: now)
+    }
+
+    /// Whether a subflow has ended, though nothing told it.
+    private func hasEnded(_ id: SubflowID, _ samples: [SubflowSample], at now: MonotonicTime) -> Bool {
+        guard reconciler.subflows.contains(id) else { return false }
+        let subflow = reconciler.subflows[id]
+        guard let local = subflow.local else {
+            // One that begins is listed. It ended before any sample showed it.
+            return subflow.requested.duration(to: now) >= tuning.unlistedTimeout
+        }
+        // The kernel goes on listing the first one, closed.
+        let own = samples.first { $0.local == local && $0.remote == subflow.remote }
+        return own.map { $0.state == .closed } ?? true
+    }
+
+    /// A subflow that the peer made.
+    private mutating func adopt(
+        _ sample: SubflowSample, _ local: IPEndpoint, _ remote: IPEndpoint, at now: MonotonicTime
+    ) {
+        guard !traits.steers, sample.state.carriesData, let number = reconciler.id(ofAdopted: local.address)
+        else { return }
+        // At an accepting end a path is what leads to one of the peer's addresses.
+        let path = paths.key(for: "\(remote.address)")
+        let id = reconciler.subflows.add(
+            Subflow.Route(
+                path: path, interface: allowed.snapshot?.interface(with: local.address)?.index ?? 0,
+                address: SubflowAction.LocalAddress(local.address, id: number), remote: remote),
+            .data, port: local.port, isBackup: false, at: now)
+        reconciler.subflows[id].phase = .open(since: now)
+        _ = reconciler.subflows[id].ingest(sample, written: nil, at: now, tuning)
+        if paths[path].hasFailed { paths.reset(path) }
+        tell(.joined(name(path)))
+    }
+
+    // MARK: One subflow
+
+    private mutating func observe(
+        _ id: SubflowID, _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime
+    ) {
+        let progress = reconciler.subflows[id].ingest(sample, written: written, at: now, tuning)
+        guard progress.isAny else { return }
+        lastActivity = now
+        if progress.hasReceived {
+            let isShared = sharesStream(id, at: now)
+            reconciler.subflows[id].silence.continues(isShared: isShared, at: now, tuning)
+        }
+        switch reconciler.subflows[id].role {
+        case .probe: observeProbe(id, at: now)
+        case .reserve: observeReserve(id, progress, at: now)
+        case .data: observeData(id, progress, sample, at: now)
+        }
+    }
+
+    /// Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
+    private mutating func observeProbe(_ id: SubflowID, at now: MonotonicTime) {
+        let probe = reconciler.subflows[id]
+        guard let data = reconciler.subflows.data(on: probe.path) else { return }
+        // One that has just taken its place is given its time.
+        let own = reconciler.subflows[data]
+        guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < probe.requested else { return }
+        // Or the peer speaks now and then, and was shown another way in a pause.
+        reconciler.subflows[data].silence.noteGap(tuning)
+        replace(data, by: id, at: now)
+    }
+
+    private mutating func observeReserve(_ id: SubflowID, _ progress: Progress, at now: MonotonicTime) {
+        let path = reconciler.subflows[id].path
+        // What comes in this way does not come the other.
+        if progress.hasReceived, let data = reconciler.subflows.data(on: path),
+            reconciler.subflows[data].silence.isStream
+        {
+            reconciler.subflows[data].silence.comesElsewhere(at: now)
+        }
+        weigh(.progressBeside, on: path, at: now)
+    }
+
+    private mutating func observeData(
+        _ id: SubflowID, _ progress: Progress, _ sample: SubflowSample, at now: MonotonicTime
+    ) {
+        reconciler.subflows[id].stuckSince = nil
+        let (path, isBackup) = (reconciler.subflows[id].path, reconciler.subflows[id].isBackup)
+        if progress.hasAcknowledged {
+            paths[path].noteDelivery(sample, tuning)
+            let recent = reconciler.subflows[id].progress.recentRTT ?? sample.smoothedRTT
+            let known = paths[path].latency ?? recent
+            // Half of what was known: one late answer is not yet a slow path. A mode that follows latencies has its own
+            // patience, and can't wait for a second measurement to know that a path has become slower.
+            let isWorse = traits.followsLatency && recent > known
+            paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
+        }
+        weigh(.progress(isCarrying: !isBackup), on: path, at: now)
+    }
+
+    // MARK: The next sample
+
+    /// Plans when to look again, after a sample.
+    private mutating func planSample(at now: MonotonicTime) {
+        var plan = SamplePlan()
+        for subflow in reconciler.subflows.all {
+            switch subflow.role {
+            case .data where subflow.isOpen: planSample(of: subflow, &plan, at: now)
+            case .probe where !subflow.isBackup:
+                // The peer was shown this way.
+                let pause = max(subflow.progress.answerTime(tuning), tuning.leastInvitationLook)
+                plan.add(now.advanced(by: pause))
+            default: break
+            }
+            if subflow.port == nil, subflow.requested.duration(to: now) < tuning.portLook { plan.add(now) }
+        }
+        if !configuration.hasHints { plan.add(now.advanced(by: tuning.idleLook)) }
+        if plan.due == nil, let time = unsentDue(at: now) { plan.add(time) }
+        // Where round trips change, what carries is measured as often as what doesn't.
+        if plan.due != nil, wanders(at: now) { plan.add(now.advanced(by: tuning.closeLook)) }
+        if let first = plan.first {
+            agenda.schedule(sampleAt: max(first, now.advanced(by: pace)))
+            agenda.awaitsSilence = plan.due == nil
+        }
+        agenda.glancesUntil = isCalm ? now.advanced(by: pace * tuning.calmPaces) : .zero
+    }
+
+    /// When to look again: because something is under way, or because of silence only.
+    private struct SamplePlan {
+        private(set) var due: MonotonicTime?
+        private var silence: MonotonicTime?
+        var first: MonotonicTime? {
+            guard let due, let silence else { return due ?? silence }
+            return min(due, silence)
+        }
+
+        mutating func add(_ time: MonotonicTime) { due = min(due ?? time, time) }
+        mutating func add(silence time: MonotonicTime) { silence = min(silence ?? time, time) }
+    }
+
+    private func planSample(of subflow: Subflow, _ plan: inout SamplePlan, at now: MonotonicTime) {
+        if subflow.progress.waitingSince != nil {
+            let hasFailed = paths[subflow.path].hasFailed
+            plan.add(
+                hasFailed
+                    ? now.advanced(by: tuning.failedPathLook) : suspicionDue(subflow, at: now) ?? now)
+        }
+        if probes, paths[subflow.path].state.probing == nil, let due = subflow.silenceDue(tuning) {
+            plan.add(silence: due)
+        }
+        // An owner that tells of data wakes the machine by the next that moves.
+        if !configuration.hasHints, subflow.progress.progressAt == now {
+            plan.add(now.advanced(by: subflow.progress.answerTime(tuning)))
+        }
+    }
+
+    /// When to look for data that is on no subflow yet, though there is one: it has only just been made, or the peer does
+    /// not read.
+    private func unsentDue(at now: MonotonicTime) -> MonotonicTime? {
+        guard outstanding > 0 else { return nil }
+        var newest: MonotonicTime?
+        var soonest: Duration?
+        for subflow in reconciler.subflows.all where subflow.role == .data {
+            guard let since = subflow.openSince else { continue }
+            newest = max(newest ?? since, since)
+            let time = subflow.progress.answerTime(tuning)
+            soonest = min(soonest ?? time, time)
+        }
+        guard let newest, let soonest else { return nil }
+        let pause = max(lastActivity, newest).duration(to: now) / tuning.unsentLookShare
+        return now.advanced(by: min(max(soonest, pause), tuning.longestUnsentLook))
+    }
+
+    /// Whether the latest round trips and losses are known for a while. A mode that follows latencies wants each.
+    private var isCalm: Bool {
+        !traits.followsLatency && configuration.hasHints && reconciler.isReady
+            && reconciler.subflows.all.allSatisfy { subflow in
+                subflow.isOpen && !subflow.silence.isStream && subflow.progress.waitingSince == nil
+                    && (subflow.role == .data || subflow.role == .reserve && subflow.isBackup)
+                    && paths[subflow.path].isCalm
+            }
+    }
+}

@@ -1,0 +1,133 @@
+// Subflows that are made, and that end, and what that says of their paths.
+
+extension SteeringMachine {
+    /// A subflow's handshake is complete.
+    mutating func opened(_ id: SubflowID, at now: MonotonicTime) {
+        let subflow = reconciler.subflows[id]
+        guard !subflow.isOpen else { return }
+        let path = subflow.path
+        reconciler.subflows[id].phase = .open(since: now)
+        paths[path].noteLatency(
+            subflow.roundTrip(answered: now, known: paths[path].latency, tuning), at: now, tuning)
+        paths[path].noteHandshake()
+        paths[path].noteProbe(isAnswered: true, tuning)
+        switch subflow.role {
+        case .probe: probeOpened(id, at: now)
+        case .reserve: if subflow.phase == .ending { reconciler.end(id) }
+        case .data: joined(path, at: now)
+        }
+    }
+
+    private mutating func joined(_ path: PathKey, at now: MonotonicTime) {
+        paths[path].forgetCounters()
+        awaitStream(at: now)
+        // What waited for a subflow takes this one, and a user that fills a buffer that is full does not tell of it.
+        // And what comes in over it is counted from its beginning.
+        if outstanding > 0 || traits.samplesEagerly { agenda.schedule(sampleAt: now) }
+        tell(.joined(name(path)))
+        let isOnly = paths[path].hasFailed && !hasOther(than: path)
+        weigh(.joined(isOnly: isOnly), on: path, at: now)
+    }
+
+    /// The path answers, but its subflow gets nothing through: another takes its place.
+    mutating func replace(_ data: SubflowID, by fresh: SubflowID, at now: MonotonicTime) {
+        let old = reconciler.subflows[data]
+        reconciler.subflows[fresh].role = .data
+        reconciler.subflows[fresh].lingersUntil = nil
+        reconciler.subflows[fresh].silence.takeGaps(from: old.silence)
+        if old.silence.isFresh(at: now, tuning), let time = old.silence.streamedAt {
+            reconciler.subflows[fresh].silence.expectStream(of: time, at: now)
+        }
+        if !old.isBackup, reconciler.subflows[fresh].isBackup { prioritize(fresh, isBackup: false, at: now) }
+        reconciler.end(data)
+        tell(.left(name(old.path), because: .stuck))
+        tell(.joined(name(old.path)))
+    }
+
+    /// A subflow has ended.
+    mutating func closed(_ id: SubflowID, _ end: SubflowEnd, at now: MonotonicTime) {
+        let subflow = reconciler.subflows.remove(id)
+        let path = subflow.path
+        switch subflow.role {
+        case .probe: if !subflow.isOpen, end.isRefusal { probeRefused(subflow, at: now) }
+        case .reserve: break
+        case .data:
+            if inherit(from: subflow, end, at: now) { return }
+            // (At an accepting end a path may have several.)
+            if !paths[path].hasFailed, reconciler.subflows.data(on: path) == nil {
+                let wasShort = subflow.openSince.map { $0.duration(to: now) < tuning.shortLife } ?? true
+                weigh(.subflowEnded(wasShort: wasShort), on: path, at: now)
+            }
+            if subflow.isOpen { tell(.left(name(path), because: .ended(end))) }
+        }
+    }
+
+    /// A reserve takes the place of its path's subflow that ended.
+    private mutating func inherit(from old: Subflow, _ end: SubflowEnd, at now: MonotonicTime) -> Bool {
+        guard
+            let heir = reconciler.subflows.first(where: {
+                $0.role == .reserve && $0.path == old.path && $0.isOpen
+            }), !paths[old.path].hasFailed
+        else { return false }
+        reconciler.subflows[heir].role = .data
+        if !old.isBackup, reconciler.subflows[heir].isBackup { prioritize(heir, isBackup: false, at: now) }
+        tell(.left(name(old.path), because: .ended(end)))
+        tell(.joined(name(old.path)))
+        return true
+    }
+
+    // MARK: The reserve
+
+    /// Makes a subflow in reserve where it may be of use, and puts it aside again when all carry.
+    mutating func keepReserve(at now: MonotonicTime) {
+        guard traits.wantsReserve, configuration.isAlone else { return }
+        var carrying: [SubflowID] = []
+        for path in allowed.list where paths[path.key].isCalm {
+            guard let data = reconciler.subflows.data(on: path.key) else { continue }
+            let subflow = reconciler.subflows[data]
+            if subflow.isOpen, !subflow.isBackup { carrying.append(data) }
+        }
+        let existing = reconciler.subflows.reserve.map { reconciler.subflows[$0] }
+        let mayMake = reconciler.takesJoins && reconciler.hasRoom(tuning) && isBulk
+        let step = reserve.step(carrying: carrying, existing, mayMake: mayMake, at: now, tuning)
+        switch step {
+        case .none: break
+        case .make(let data): create(reconciler.subflows[data].route, .reserve, isBackup: true, at: now)
+        case .prioritize(let id, let isBackup): prioritize(id, isBackup: isBackup, at: now)
+        }
+    }
+
+    private var isBulk: Bool {
+        outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.silence.isBulk }
+    }
+
+    /// Lets the reserve carry, because a path is being left.
+    mutating func useReserve(insteadOf path: PathKey, at now: MonotonicTime) {
+        guard let id = reconciler.subflows.reserve else { return }
+        let subflow = reconciler.subflows[id]
+        guard subflow.path != path, subflow.isBackup, !paths[subflow.path].hasFailed else { return }
+        reserve.begins()
+        prioritize(id, isBackup: false, at: now)
+    }
+
+    /// What needs the reserve's place, or what it hides, comes first.
+    ///
+    /// - Returns: whether there was one. Its place is free when the peer has heard of its end.
+    @discardableResult
+    mutating func giveUpReserve(at now: MonotonicTime) -> Bool {
+        guard let id = reconciler.subflows.reserve, reconciler.subflows[id].phase != .ending
+        else { return false }
+        reserve.wasGivenUp(at: now, tuning)
+        if reconciler.subflows[id].port == nil {
+            reconciler.subflows[id].phase = .ending
+        } else {
+            reconciler.end(id)
+        }
+        return true
+    }
+}
+
+extension SubflowEnd {
+    /// Whether the peer's host caused it: by MP_TCPRST, or by a TCP reset (ECONNREFUSED, ECONNRESET).
+    fileprivate var isRefusal: Bool { reset != nil || error == 111 || error == 104 }
+}

@@ -1,0 +1,277 @@
+// Every duration, ratio and count that steering uses, with its unit and its reason. No other file of this folder holds
+// one: to try another value change it here, or pass another tuning to `SteeringMachine.init`.
+//
+// What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
+
+/// What steering is tuned by. A value; the machines share one (`Shared`), because it is large.
+package struct SteeringTuning: Sendable, Hashable {
+    package init() {}
+
+    // MARK: Answers
+
+    /// How long an answer takes at most on a subflow that no round trip was measured on: RFC 6298's first timeout is a
+    /// second, but a suspicion costs less than a retransmission does.
+    var unknownAnswerTime = Duration.milliseconds(250)
+    /// The least that RFC 6298's `4·rttvar` counts for: the kernels of both ends run late by that much.
+    var leastVariation = Duration.milliseconds(5)
+    /// The same for a probe on a subflow that no sample was taken of: its path was joined a moment ago.
+    var unknownProbeTime = Duration.milliseconds(100)
+    /// How late the kernel sends its repeated SYNs (net.ipv4.tcp_syn_retries; RFC 6298 section 5).
+    var synRepetitions: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(7)]
+    /// How much later than its round trip a new subflow is fully established at the peer.
+    var confirmationMargin = Duration.milliseconds(2)
+
+    // MARK: Samples
+
+    /// The least time between two samples of one connection, where its owner says nothing else.
+    var leastPace = Duration.milliseconds(2)
+    /// When data that moves is looked at where no subflow is established.
+    var firstLook = Duration.milliseconds(25)
+    /// How often a subflow is looked at whose path has failed and has data waiting.
+    var failedPathLook = Duration.milliseconds(200)
+    /// How often an idle connection is looked at whose owner does not tell when data moves.
+    var idleLook = Duration.seconds(1)
+    /// How often while round trips change, in a mode that follows them.
+    var closeLook = Duration.milliseconds(50)
+    /// For how many times the pace a look at what is outstanding is enough, where all is calm.
+    var calmPaces = 200
+    /// For how long the port of a subflow that was just ordered is asked for without a pause.
+    var portLook = Duration.milliseconds(20)
+    /// When a subflow that the kernel does not list any more has ended, though nothing told it.
+    var unlistedTimeout = Duration.seconds(1)
+    /// Data that is on no subflow yet is looked for after a share (1 / this) of the time since data moved.
+    var unsentLookShare = 4
+    /// And after so long at the latest.
+    var longestUnsentLook = Duration.seconds(1)
+    /// Bytes that come in between two samples, above which it is a bulk transfer.
+    var bulkStep: UInt64 = 32 * 1024
+    /// Outstanding bytes above which it is a bulk transfer.
+    var bulkOutstanding: UInt64 = 64 * 1024
+    /// How long after the last bytes of a bulk transfer that came in it has ended.
+    var bulkPause = Duration.milliseconds(200)
+    /// For how long after data moved a connection is in use.
+    var activeTime = Duration.seconds(1)
+
+    // MARK: Suspicion
+
+    /// Data that waits is looked at again after a share (1 / this) of an answer's time …
+    var suspectLookShare = 4
+    /// … or of the time it has waited, whichever is longer: what has waited for long may wait a little longer.
+    var suspectWaitShare = 8
+    /// And not sooner than this.
+    var leastSuspectLook = Duration.milliseconds(5)
+    /// In a mode that follows latencies an answer may take the path's latency and a quarter.
+    var latencyAllowance = Ratio(5, 4)
+    /// How much longer than usual false alarms may make a suspicion: on a slow path that is patience enough.
+    var longestPatience = Duration.seconds(1)
+    /// False alarms that cost nothing; each one more doubles a suspicion's time …
+    var freeFalseAlarms = 2
+    /// … so often at most.
+    var mostPatienceDoublings = 3
+    /// After so long without one they are forgotten.
+    var falseAlarmMemory = Duration.seconds(10)
+    /// For how long a path must answer while its subflow gets nothing through until that is replaced.
+    var stuckTime = Duration.milliseconds(500)
+    /// Where no probe can be sent: a path has failed after so many answer times …
+    var unprobedPatience = 3
+    /// … and so much more than one.
+    var leastUnprobedPatience = Duration.milliseconds(50)
+    /// At an accepting end: a subflow that another has replaced ends after this, and so many answer times.
+    var leastReplacedPatience = Duration.seconds(1)
+
+    // MARK: Silence
+
+    /// Samples in a row with new bytes and nothing sent between that make a stream: an answer to what was sent before
+    /// the first may be among them.
+    var streamRun = 3
+    /// By how much more than two answer times they may be apart.
+    var streamPause = Duration.milliseconds(250)
+    /// In the middle of a stream silence is strange after this …
+    var silence = Duration.milliseconds(25)
+    /// … doubled by each pause that the stream lately had, so often at most.
+    var mostSilenceGaps = 4
+    /// So many samples in a row without a pause make up for one.
+    var gapMemory = 40
+    /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
+    var secondSilence = Duration.milliseconds(250)
+    var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
+    /// What the repair of a lost segment may take longer: what came behind it is counted when it is there.
+    var repairTime = Duration.milliseconds(400)
+    /// A stream that was heard longer ago has ended.
+    var streamMemory = Duration.seconds(10)
+    /// When a stream that moved to another subflow is looked for there.
+    var movedStreamLook = Duration.milliseconds(25)
+
+    // MARK: Probes
+
+    /// Between two probes: a share (1 / this) of an answer's time, and not less than this.
+    var probeSpacingShare = 4
+    var leastProbeSpacing = Duration.milliseconds(5)
+    /// How long beyond an answer's time the last one is waited for, as a share of it (1 / this).
+    var probePatienceShare = 4
+    /// Probes that must go unanswered where one that was to measure did.
+    var leastProbesAfterMeasurement = 2
+    /// Where nothing has come in for so long no queue is full: an answer takes the least round trip and a fifth …
+    var quietTime = Duration.milliseconds(20)
+    var quietAllowance = Ratio(6, 5)
+    /// … and this.
+    var quietMargin = Duration.milliseconds(5)
+    /// Answered probes that are kept for each path in a bulk transfer: there is not room for any number.
+    var mostAnsweredProbes = 2
+    /// For how long an answered one is kept in case the peer's data comes that way.
+    var probeLinger = Duration.seconds(1)
+    /// When to look whether it does, at the earliest.
+    var leastInvitationLook = Duration.milliseconds(50)
+    /// The chance that a living path leaves all probes unanswered is to be below this.
+    var falseVerdictChance = 0.000_5
+    var mostProbes = 8
+    /// Between these the loss of a path is believed.
+    var leastLoss = 0.01
+    var mostLoss = 0.4
+    /// Segments that a path's loss is estimated over, and the share of it that one sample may change.
+    var lossMemory = 100.0
+    var mostLossWeight = 0.5
+    /// How much one probe changes the loss, and what an unanswered one counts for.
+    var probeLossWeight = 0.02
+    var unansweredLoss = 0.5
+
+    // MARK: Joins
+
+    /// When a handshake takes too long: the kernel would repeat its SYN then.
+    var joinTimeout = Duration.seconds(1)
+    /// Or so many times the latency that is known, or this.
+    var joinPatience = 3
+    var unknownJoinTime = Duration.milliseconds(250)
+    /// A path where several joins in a row took too long is rather slow: each gets twice the time, so often at most.
+    var mostSlowJoins = 4
+    /// After an order the kernel did not take, doubled each time: routes may come a moment after the address …
+    var failedJoinPause = Duration.milliseconds(20)
+    /// … and acknowledgements a round trip later.
+    var notReadyPause = Duration.milliseconds(50)
+    var mostJoinDoublings = 6
+    var longestJoinPause = Duration.seconds(1)
+    /// What a subflow counts as short-lived that ends sooner, and how long the next waits then, or else.
+    var shortLife = Duration.seconds(1)
+    var shortLivedPause = Duration.seconds(1)
+    var endedPause = Duration.milliseconds(100)
+    var mostEndedDoublings = 6
+    var longestEndedPause = Duration.seconds(60)
+    /// Subflows beside the first that a peer has room for (Linux, unless it is told otherwise).
+    var room = 2
+    /// Until the peer has heard that a place is free.
+    var leastRoomPause = Duration.milliseconds(20)
+
+    // MARK: Failed paths
+
+    /// When a path that has just failed is probed first: what looked dead may have been very slow.
+    var firstRetry = Duration.milliseconds(250)
+    /// Between probes of one while the connection is in use.
+    var retryPause = Duration.seconds(1)
+    /// Otherwise that doubles, so often at most, up to this.
+    var mostRetryDoublings = 6
+    var longestRetryPause = Duration.seconds(60)
+    /// When no path is left, by how often a path has failed.
+    var strandedPause = Duration.milliseconds(20)
+    var mostStrandedDoublings = 6
+    var longestStrandedPause = Duration.seconds(1)
+    /// How long a path that failed must keep answering before it carries, doubled by each failure in a row …
+    var validation = Duration.milliseconds(200)
+    var mostValidationDoublings = 8
+    /// … up to this.
+    var longestValidation = Duration.seconds(30)
+    /// What a path did well for so long counts as a new beginning.
+    var goodMemory = Duration.seconds(60)
+
+    // MARK: Priorities (MP_PRIO)
+
+    /// For how long the kernel may say that it knows no such subflow of one that is new (seen up to 8 ms after a join
+    /// beside an upload). One that it still does not find is stubborn.
+    var settlingTime = Duration.seconds(1)
+    /// When it is asked again.
+    var priorityPause = Duration.milliseconds(5)
+
+    // MARK: Latencies
+
+    /// How often a path that carries nothing is measured, in a mode that follows latencies, and while they change.
+    var measurementPause = Duration.milliseconds(400)
+    var closeMeasurementPause = Duration.milliseconds(100)
+    /// And not sooner after one that was due.
+    var leastMeasurementPause = Duration.milliseconds(5)
+    /// Latencies change where those of two windows differ by more than this and so many times the least.
+    var latencyWindow = Duration.milliseconds(500)
+    var latencyRatio = 1.25
+    var leastLatencyChange = Duration.milliseconds(5)
+
+    // MARK: Handover
+
+    /// How long an expensive path stays joined after the last suspicion, or after data went back.
+    var coolDown = Duration.seconds(5)
+    /// Most suspicions are over sooner than this; a handshake over an expensive path costs money.
+    var hesitation = Duration.milliseconds(15)
+
+    // MARK: Interactive
+
+    /// How long another path must have been faster before data moves; each move that is taken back doubles it …
+    var contenderPatience = Duration.milliseconds(100)
+    /// … so often at most.
+    var mostReluctance = 3
+    /// A move back within this shows that the one before was for nothing.
+    var regret = Duration.seconds(3)
+    /// A quiet time of so many of those forgets it.
+    var regretMemory = 4
+    /// How much faster it must be: so many times, and by so much.
+    var latencyMargin = 1.25
+    var leastLatencyGain = Duration.milliseconds(5)
+    /// What counts for a path that was never measured.
+    var unknownLatency = Duration.seconds(1)
+    /// A path that stalls is left for one that takes a share (1 / this) of the stall.
+    var stallShare = 2
+    var leastStallLook = Duration.milliseconds(1)
+
+    // MARK: Handoff
+
+    /// Bytes in the first steps of a new congestion window, 10 and 20 full segments.
+    var firstWindows = 30 * 1448.0
+    /// The kernel probes no subflow that was heard sooner (TCP_KEEPIDLE).
+    var keepaliveIdle = Duration.seconds(1)
+    /// When nothing has come for so long, it was the last of a transfer.
+    var dryTime = Duration.milliseconds(8)
+    /// A round trip and a quarter, and so much more, is waited for.
+    var handoffAllowance = Ratio(5, 4)
+    var handoffMargin = Duration.milliseconds(10)
+    /// And never longer: whatever else waits is not to feel it.
+    var longestHandoff = Duration.milliseconds(300)
+    /// Between samples meanwhile, at the least.
+    var handoffLook = Duration.milliseconds(2)
+
+    // MARK: Reserve subflow
+
+    /// Between two reserve subflows: one that was given up was in the way.
+    var reservePause = Duration.seconds(10)
+
+    // MARK: The connection
+
+    /// How long a connection may be without any path, where its user says nothing else.
+    package static let disconnectedTimeout = Duration.seconds(60)
+
+    /// A tuning that many machines share.
+    package final class Shared: Sendable {
+        package let values: SteeringTuning
+        package init(_ values: SteeringTuning) { self.values = values }
+        package static let standard = Shared(SteeringTuning())
+    }
+}
+
+/// A ratio of two whole numbers: a duration times it is exact, where a floating-point factor would round.
+struct Ratio: Sendable, Hashable {
+    var numerator: Int
+    var denominator: Int
+
+    init(_ numerator: Int, _ denominator: Int) {
+        (self.numerator, self.denominator) = (numerator, denominator)
+    }
+
+    static func * (duration: Duration, ratio: Ratio) -> Duration {
+        duration * ratio.numerator / ratio.denominator
+    }
+}

@@ -1,0 +1,75 @@
+import Testing
+
+@testable import PathCore
+
+@Suite("A stream that a subflow brings")
+struct SilenceDetectorTests {
+    private let tuning = SteeringTuning()
+    private var detector = SilenceDetector()
+    private var latest: SubflowSample?
+
+    private func at(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    /// A sample of a path of 20 ms.
+    private mutating func ingest(received: UInt64, sent: UInt64 = 0, segments: UInt32 = 0, at time: Int64) {
+        var sample = SubflowSample(
+            id: 0, local: nil, remote: nil, bytesSent: sent, bytesRetransmitted: 0, bytesReceived: received,
+            smoothedRTT: .milliseconds(20), rttVariation: .milliseconds(3), minimumRTT: nil)
+        sample.receivedSegments = segments
+        let isNews = latest.map { received > $0.bytesReceived } ?? false
+        detector.ingest(sample, after: latest, at: at(time), tuning)
+        if isNews { detector.continues(isShared: false, at: at(time), tuning) }
+        latest = sample
+    }
+
+    @Test("is one when it comes without being asked for, also behind gaps")
+    mutating func stream() {
+        for (time, bytes) in [(0, 0), (40, 100), (60, 100), (80, 200), (100, 200)] as [(Int64, UInt64)] {
+            ingest(received: bytes, at: 1000 + time)
+        }
+        #expect(detector.run == 2 && !detector.isStream)
+        #expect(detector.receivedAt == at(1080))
+        ingest(received: 300, at: 1120)
+        #expect(detector.isStream && detector.streamedAt == at(1120))
+    }
+
+    @Test("is none where each message answers one of ours")
+    mutating func answers() {
+        for count in 0..<5 as Range<UInt64> {
+            ingest(received: count * 100, sent: count * 50, at: 1000 + Int64(count) * 40)
+        }
+        #expect(detector.run == 1 && !detector.isStream)
+        #expect(detector.due(tuning) == nil)
+    }
+
+    @Test("is probed after 25 ms of silence, then ever later, four times in all")
+    mutating func pauses() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        var pauses: [Duration] = []
+        while let due = detector.due(tuning), pauses.count < 9 {
+            pauses.append(at(1030).duration(to: due))
+            detector.wasProbed()
+        }
+        #expect(pauses == [25, 275, 2000, 20_000].map { .milliseconds($0) })
+    }
+
+    @Test("is probed later where it lately went on behind a probe")
+    mutating func gaps() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        detector.wasProbed()
+        ingest(received: 1000, at: 1200)
+        #expect(detector.due(tuning) == at(1250))
+    }
+
+    @Test("is probed although bytes come, where they carry nothing on for longer than a repair takes")
+    mutating func repairs() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        for count in 1...50 as ClosedRange<Int64> {
+            ingest(received: 300, segments: UInt32(count), at: 1030 + count * 10)
+        }
+        #expect(detector.heardAt == at(1530))
+        #expect(detector.due(tuning) == at(1030 + 425))
+    }
+}
