@@ -145,7 +145,7 @@ struct MultipathNIOTests {
                 }
                 cancelled.cancel()
                 #expect(await cancelled.value <= 1)
-                for number in 1...50 { connection.log.add(.steering(.joined("wlan\(number)"))) }
+                for number in 1...50 { connection.follower.tell(.steering(.joined("wlan\(number)"))) }
                 connection.channel.close(promise: nil)
                 return await group.reduce(into: []) { $0.append($1) }
             }

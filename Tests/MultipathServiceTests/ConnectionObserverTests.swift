@@ -24,9 +24,10 @@
                 resolver: StaticResolver(["server.example": [IPAddress(ipv4: 0x7F00_0001)]]),
                 observers: [observer])
             let socket = try await connector.connect(to: "server.example", port: listener.endpoint.port)
-            let (report, meter) = (socket.report, socket.transferMeter)
-            meter.count(sent: 3, received: 5)
-            meter.finish()
+            let (report, follower) = (socket.report, try socket.follow())
+            follower.didSend(3)
+            follower.didReceive(5)
+            follower.stop()
             return report
         }
 

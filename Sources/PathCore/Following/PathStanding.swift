@@ -2,17 +2,17 @@
 // connection is bound to.
 
 /// A connection as far as its path is concerned.
-public struct FollowedConnection: Sendable, Hashable {
+package struct FollowedConnection: Sendable, Hashable {
     /// The interface it is bound to.
-    public var interface: InterfaceIndex
-    public var local: IPAddress?
-    public var remote: IPAddress
+    package var interface: InterfaceIndex
+    package var local: IPAddress?
+    package var remote: IPAddress
     /// The families in which its destination has addresses: a better path must speak one of them.
-    public var families: Set<IPAddress.Family>
+    package var families: Set<IPAddress.Family>
     /// Plain TCP keeps its path; MPTCP lives as long as any path does.
-    public var isTCP: Bool
+    package var isTCP: Bool
 
-    public init(
+    package init(
         interface: InterfaceIndex, local: IPAddress?, remote: IPAddress,
         families: Set<IPAddress.Family> = [], isTCP: Bool = true
     ) {
@@ -29,8 +29,7 @@ extension FollowedConnection {
     /// - Parameter needsRoute: whether the connection came about by a default route, and so needs one still.
     func trouble(in snapshot: PathSnapshot, _ policy: PathPolicy, needsRoute: Bool) -> PathTrouble? {
         guard isTCP else {
-            let works = snapshot.interfaces.contains { policy.refusal(of: $0) == nil }
-            return works || !needsRoute ? nil : .noPath
+            return !needsRoute || policy.allowsAny(in: snapshot) ? nil : .noPath
         }
         guard let own = snapshot.interface(interface) else { return .interfaceGone }
         let exclusion = snapshot.excluded.first { $0.interface.index == interface }?.reason
@@ -56,11 +55,7 @@ extension FollowedConnection {
 
     /// The path that would be chosen for it now, if that is another one.
     func better(in snapshot: PathSnapshot, _ policy: PathPolicy) -> PathInterface? {
-        func isFit(_ path: PathInterface) -> Bool {
-            policy.refusal(of: path) == nil && families.contains { path.supports($0) }
-        }
-        let fit = snapshot.interfaces.filter(isFit)
-        let best = fit.first { $0.name == policy.preferredInterface } ?? fit.first
+        let best = policy.allowed(in: snapshot).first { path in families.contains { path.supports($0) } }
         return best?.index == interface ? nil : best
     }
 }
