@@ -72,7 +72,9 @@ public struct MultipathBootstrap: Sendable {
 
     /// Connects to an address, over the best path that leads there.
     ///
-    /// - Parameter channelInitializer: as with `connect(host:port:channelInitializer:)`.
+    /// - Parameters:
+    ///   - endpoint: the address and port.
+    ///   - channelInitializer: as with `connect(host:port:channelInitializer:)`.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect<Output: Sendable>(
         to endpoint: IPEndpoint,
