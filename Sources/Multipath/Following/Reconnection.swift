@@ -86,7 +86,7 @@ public final class LeasedSocket: Sendable {
         self.socket = Locked(consume socket)
     }
 
-    /// Ends both directions, so that whoever waits on the descriptor wakes up.
+    /// Ends both directions, so that a task that waits on the descriptor wakes up.
     func interrupt() { socket.withLock { $0?.shutDown() } }
 
     func close() {
