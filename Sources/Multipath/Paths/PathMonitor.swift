@@ -111,7 +111,7 @@ public final class PathMonitor: Sendable {
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }
 
-    /// Runs the source from first use until nobody is left who could ask.
+    /// Runs the source from first use until the monitor and its iterators are gone.
     final class Lifetime: Sendable {
         let channel: PathChannel
         private let source: any PathSource

@@ -33,7 +33,10 @@ public struct Coalescer: Sendable {
     }
 
     /// Something changed.
-    /// - Parameter isUrgent: whether it can't wait; what waits goes with it.
+    ///
+    /// - Parameters:
+    ///   - isUrgent: whether it can't wait; what waits goes with it.
+    ///   - now: the time of the call.
     /// - Returns: whether to deliver now.
     public mutating func changed(isUrgent: Bool, at now: MonotonicTime) -> Bool {
         if isUrgent {

@@ -77,8 +77,11 @@ extension PathSettings {
 
     /// A file's text with one thing said differently, and all else as somebody wrote it.
     ///
-    /// - Parameter text: the file's text; nil where there is no file yet.
-    /// - Parameter value: nil takes back what is said.
+    /// - Parameters:
+    ///   - text: the file's text; nil where there is no file yet.
+    ///   - property: what is said.
+    ///   - name: of the interface or the network.
+    ///   - value: nil takes back what is said.
     public static func text(
         _ text: String?, setting property: Property, of name: String, to value: Bool?
     ) -> String {

@@ -51,8 +51,12 @@ public struct SnapshotReducer: Sendable {
         for fact in facts { store(fact) }
     }
 
-    /// - Parameter reach: what the kernel answers for the Internet. Where nobody can ask it (a trace that is
-    ///   replayed, a test), the main table's default routes stand in for it.
+    /// Takes all default routes anew.
+    ///
+    /// - Parameters:
+    ///   - facts: the routes.
+    ///   - reach: what the kernel answers for the Internet. Where it can't be asked (a trace that is replayed, a
+    ///     test), the main table's default routes stand in for it.
     public mutating func replaceRoutes(_ facts: [DefaultRouteFact], reach: InternetReach? = nil) {
         routes = facts
         self.reach = reach

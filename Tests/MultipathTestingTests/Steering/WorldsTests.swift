@@ -29,7 +29,7 @@ struct WorldsTests {
         }
         stalls.sort()
         let (middle, late) = (stalls[stalls.count / 2], stalls[stalls.count * 95 / 100])
-        // Half of all worlds cost nobody any wait worth the name, and nineteen in twenty less than a second.
+        // Half of all worlds cost no wait worth the name, and nineteen in twenty less than a second.
         #expect(middle <= 50_000_000 && late <= 1_000_000_000, "median \(middle) ns, 95 % \(late) ns")
         // Worlds where nothing moves would prove little.
         #expect(moves > stalls.count / 4)
