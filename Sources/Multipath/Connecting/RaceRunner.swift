@@ -42,7 +42,8 @@ actor RaceRunner: EventThreadActor {
 
     let host: String
     let configuration: ConnectionConfiguration
-    let resolver: any Resolver
+    /// Nil for the system's.
+    let resolver: (any Resolver)?
     let history: ConnectionHistory
     let destination: PathHistory.Destination
     /// By which the paths and the suspicions are heard, from the beginning to the end.
@@ -113,7 +114,7 @@ actor RaceRunner: EventThreadActor {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
+        resolver: (any Resolver)?, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
         confirmation: Confirmation? = nil, waiting: (@Sendable ([PathOmission]) -> Void)? = nil
     ) {
         self.host = host
@@ -137,8 +138,8 @@ actor RaceRunner: EventThreadActor {
         race.attemptDelay = configuration.attemptDelay
         race.needsConfirmation = confirmation != nil
         machine = RaceMachine(configuration: race)
-        let isAlone = confirmation == nil && resolver is SystemResolver
-        jobs = isAlone ? nil : AsyncStream.makeStream(of: Job.self)
+        jobs =
+            confirmation == nil && resolver == nil ? nil : AsyncStream.makeStream(of: Job.self)
     }
 
     /// What is attempted, the preferred one first. A kernel without MPTCP leaves plain TCP.
