@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that folders import downward: no two folders of a target use each other's types, also not by way
-of others.
+"""Checks that folders import downward: from no folder of a target do uses of types lead back to it.
 
-check-imports.py [TARGET…]; without one, the targets below. A folder uses another one where a file of it names a type that
-a file of the other declares outside of any other type. Exit status: 0 without a circle, else 1 with the folders of each, and one type by which each arrow goes.
+check-imports.py [TARGET…]; without one, the targets below. A folder uses another one where a file of it names a type
+that a file of the other declares outside of any other type. Exit status: 0 without a circle, else 1 with the folders
+of each, and one type for each folder that they use.
 """
 import pathlib
 import re
