@@ -64,7 +64,7 @@ public enum LabControl {
     /// Answers from now on, in the client host and where the lab was started.
     static func serve(_ lab: Lab, outside: consuming Descriptor) {
         serve(lab, on: outside)
-        // The first of the lab's processes has number 1 to everybody inside.
+        // The first of the lab's processes has number 1 inside.
         if let inside = try? lab.hosts.client.run({ () throws(SystemError) in
             try LocalSocket.listen("\(namePrefix)\(ChildProcess.ownNumber)")
         }) {
