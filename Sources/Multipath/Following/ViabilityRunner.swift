@@ -185,9 +185,9 @@ actor ViabilityRunner: DeferredStart {
         if machine?.needsSample(at: now) == true {
             // First: what is sent after the sample is to be told again.
             isAware.store(false, ordering: .relaxed)
-            let sample: DeliverySample? = descriptor.withLock { descriptor in
+            let sample: SubflowSample? = descriptor.withLock { descriptor in
                 guard let number = descriptor?.number else { return nil }
-                return DeliverySample.read(number)
+                return SubflowSample.readTCP(number)
             }
             // No descriptor, no more samples: `end` is under way.
             guard let sample else { return }
@@ -209,11 +209,13 @@ actor ViabilityRunner: DeferredStart {
     }
 
     /// Bytes that arrived at either end clear the path of what others suspect.
-    private func lookForLife(_ sample: DeliverySample, at now: MonotonicTime) {
-        if let arrived, (arrived.acknowledged, arrived.received) != (sample.acknowledged, sample.received) {
+    private func lookForLife(_ sample: SubflowSample, at now: MonotonicTime) {
+        if let arrived,
+            (arrived.acknowledged, arrived.received) != (sample.acknowledged, sample.receivedSequence)
+        {
             monitor.suspicions.alive(index, since: arrived.at)
         }
-        arrived = (sample.acknowledged, sample.received, now)
+        arrived = (sample.acknowledged, sample.receivedSequence, now)
     }
 
     private func tell(_ event: ConnectionWatch.Event) {

@@ -253,11 +253,11 @@ final class SteeringRunner: DeferredStart, @unchecked Sendable {
             case .accepted: return []
             case .alreadyGone: return steered?.machine.failed(action, .alreadyGone, at: .now) ?? []
             case .refused(let limit):
-                return steered?.machine.failed(action, .failed("\(limit)"), at: .now) ?? []
+                return steered?.machine.failed(action, .refused(limit), at: .now) ?? []
             }
         } catch {
             let failure: ActionFailure =
-                SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
+                SystemError.isNotConnected(error.errno) ? .notReady : .failed(error.errno)
             return steered?.machine.failed(action, failure, at: .now) ?? []
         }
     }

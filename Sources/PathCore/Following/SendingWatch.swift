@@ -17,7 +17,7 @@ struct SendingWatch: Sendable {
     /// When the next sample is worth taking; nil while nothing is outstanding.
     private(set) var nextSample: MonotonicTime?
 
-    private var latest: DeliverySample?
+    private var latest: SubflowSample?
     private var retransmissionsAtProgress: UInt32 = 0
     /// When a sample first showed a timeout that nothing was acknowledged after.
     private var signSince: MonotonicTime?
@@ -27,7 +27,7 @@ struct SendingWatch: Sendable {
     /// (a queue fills up) is slow, not dead.
     private static let floor = Duration.milliseconds(150)
 
-    mutating func take(_ sample: DeliverySample, at now: MonotonicTime) {
+    mutating func ingest(_ sample: SubflowSample, at now: MonotonicTime) {
         defer { latest = sample }
         let patience = patience(sample)
         guard sample.isOutstanding, !isProgress(sample), !isHeldBack(sample) else {
@@ -53,33 +53,33 @@ struct SendingWatch: Sendable {
         }
     }
 
-    private func isProgress(_ sample: DeliverySample) -> Bool {
+    private func isProgress(_ sample: SubflowSample) -> Bool {
         guard let latest else { return true }
         return sample.acknowledged != latest.acknowledged || sample.delivered != latest.delivered
     }
 
     /// The peer has said that it takes nothing now, and answers when asked again (RFC 9293 section 3.8.6.1).
-    private func isHeldBack(_ sample: DeliverySample) -> Bool {
+    private func isHeldBack(_ sample: SubflowSample) -> Bool {
         sample.unacknowledged == 0 && sample.sendWindow == 0 && sample.unansweredProbes < 2
     }
 
-    private func isSign(_ sample: DeliverySample) -> Bool {
+    private func isSign(_ sample: SubflowSample) -> Bool {
         sample.timeouts > 0 || sample.backoff > 0 || sample.unansweredProbes > 0
     }
 
-    private func kind(of sample: DeliverySample) -> PathTrouble {
+    private func kind(of sample: SubflowSample) -> PathTrouble {
         let left = sample.retransmissions &- retransmissionsAtProgress
         let isStuck =
             sample.unacknowledged == 0 ? sample.sendWindow > 0 : left < UInt32(sample.timeouts)
         return isStuck ? .cannotSend : .noAcknowledgement
     }
 
-    private func patience(_ sample: DeliverySample) -> Duration {
+    private func patience(_ sample: SubflowSample) -> Duration {
         max(sample.smoothedRTT + sample.rttVariation * 4, Self.floor) * (1 << falseAlarms)
     }
 
     /// While all is well: often enough to see the timer's first run soon after it.
-    private func calmInterval(_ sample: DeliverySample) -> Duration {
+    private func calmInterval(_ sample: SubflowSample) -> Duration {
         min(max(sample.smoothedRTT + sample.rttVariation * 4, .milliseconds(25)), .milliseconds(250))
     }
 }

@@ -45,9 +45,9 @@ struct SilenceWatch: Sendable {
     }
 
     /// - Returns: whether to ask now.
-    mutating func take(_ sample: DeliverySample, at now: MonotonicTime) -> Bool {
-        let heard = received.map { $0 != sample.received } ?? false
-        received = sample.received
+    mutating func ingest(_ sample: SubflowSample, at now: MonotonicTime) -> Bool {
+        let heard = received.map { $0 != sample.receivedSequence } ?? false
+        received = sample.receivedSequence
         guard isAwaiting else { return false }
         if heard {
             if isDead { falseAlarms = min(falseAlarms + 1, 3) }
@@ -90,7 +90,7 @@ struct SilenceWatch: Sendable {
     }
 
     private mutating func ask(
-        _ count: Int, since: MonotonicTime, _ sample: DeliverySample, at now: MonotonicTime
+        _ count: Int, since: MonotonicTime, _ sample: SubflowSample, at now: MonotonicTime
     ) {
         asked = (count, since, now)
         let time = answerTime(sample)
@@ -100,13 +100,13 @@ struct SilenceWatch: Sendable {
 
     /// How long silence is nothing strange: in the middle of a stream 100 ms, before an answer a round trip
     /// more; doubled by each answer that all is well.
-    private func quiet(_ sample: DeliverySample) -> Duration {
+    private func quiet(_ sample: SubflowSample) -> Duration {
         let first =
             Duration.milliseconds(100) + (run >= 3 ? .zero : sample.smoothedRTT + sample.rttVariation * 4)
         return min(first * (1 << answers), Self.longest)
     }
 
-    private func answerTime(_ sample: DeliverySample) -> Duration {
+    private func answerTime(_ sample: SubflowSample) -> Duration {
         // The receiver's own estimate counts the sender's pauses too, so it is believed only so far.
         let trip = max(sample.smoothedRTT, min(sample.receiverRTT, .milliseconds(250)))
         let time = trip * 3 / 2 + min(sample.rttVariation, trip) * 2

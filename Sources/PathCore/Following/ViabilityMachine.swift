@@ -16,16 +16,16 @@
 // after `.probe`; at `nextDeadline` a `sample` where `needsSample` says so, then `timeReached`.
 
 /// Decides what a connection's user is told of its path.
-public struct ViabilityMachine: Sendable {
-    public struct Configuration: Sendable, Hashable {
-        public var policy = PathPolicy()
+package struct ViabilityMachine: Sendable {
+    package struct Configuration: Sendable, Hashable {
+        package var policy = PathPolicy()
         /// How long a path must have been the better one before it is told.
-        public var betterPathDelay: Duration = .seconds(1)
+        package var betterPathDelay: Duration = .seconds(1)
 
-        public init() {}
+        package init() {}
     }
 
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         /// The connection's path works, or does not any more, and why.
         case viability(Bool, PathTrouble?)
         /// Another path would be chosen now: its interface; nil when there is none any more.
@@ -46,22 +46,22 @@ public struct ViabilityMachine: Sendable {
     private var candidate: (name: String, since: MonotonicTime)?
 
     /// What was told last.
-    public private(set) var trouble: PathTrouble?
+    package private(set) var trouble: PathTrouble?
     /// The better path that was told last.
-    public private(set) var betterPath: String?
+    package private(set) var betterPath: String?
 
-    public init(_ connection: FollowedConnection, configuration: Configuration = Configuration()) {
+    package init(_ connection: FollowedConnection, configuration: Configuration = Configuration()) {
         self.connection = connection
         self.configuration = configuration
     }
 
     /// When to look again; nil for not before something happens.
-    public var nextDeadline: MonotonicTime? {
+    package var nextDeadline: MonotonicTime? {
         [nextSample, candidateDeadline].compactMap { $0 }.min()
     }
 
     /// Whether a sample is due.
-    public func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
+    package func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
 
     private var nextSample: MonotonicTime? {
         guard connection.isTCP else { return nil }
@@ -76,7 +76,7 @@ public struct ViabilityMachine: Sendable {
     // MARK: Inputs
 
     /// The machine's paths now.
-    public mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [Action] {
+    package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [Action] {
         if latest == nil {
             usesDefaultRoute =
                 connection.isTCP
@@ -88,33 +88,33 @@ public struct ViabilityMachine: Sendable {
     }
 
     /// The connection's user has written something.
-    public mutating func dataWasSent(at now: MonotonicTime) {
+    package mutating func dataWasSent(at now: MonotonicTime) {
         // The kernel's timer can't run out before 200 ms have passed; 25 ms are soon enough to look.
         if sentAt == nil, sending.nextSample == nil { sentAt = now.advanced(by: .milliseconds(25)) }
     }
 
     /// The connection's user waits for bytes now, or does no more.
-    public mutating func expectData(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
+    package mutating func expectData(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
         silence.await(awaits, at: now)
         return judge(at: now)
     }
 
     /// The connection's state, asked for because `needsSample` said so or for any other reason.
-    public mutating func sample(_ sample: DeliverySample, at now: MonotonicTime) -> [Action] {
+    package mutating func sample(_ sample: SubflowSample, at now: MonotonicTime) -> [Action] {
         sentAt = nil
-        sending.take(sample, at: now)
-        let asks = silence.take(sample, at: now)
+        sending.ingest(sample, at: now)
+        let asks = silence.ingest(sample, at: now)
         // What the tables say is dead needs no question.
         return judge(at: now) + (asks && pathTrouble == nil ? [.probe] : [])
     }
 
     /// The peer's host answered a probe: accepted or refused, the path is alive.
-    public mutating func probeAnswered(at now: MonotonicTime) -> [Action] {
+    package mutating func probeAnswered(at now: MonotonicTime) -> [Action] {
         silence.answered(at: now)
         return judge(at: now)
     }
 
-    public mutating func timeReached(_ now: MonotonicTime) -> [Action] { judge(at: now) }
+    package mutating func timeReached(_ now: MonotonicTime) -> [Action] { judge(at: now) }
 
     // MARK: Outputs
 

@@ -143,7 +143,7 @@ struct ViabilityMachineTests {
 
     /// A path on which bytes are sent, as TCP_INFO shows it. RTT 20 ms.
     private struct Path {
-        var sample = DeliverySample()
+        var sample = SubflowSample.ofTCP()
 
         init() {
             sample.smoothedRTT = .milliseconds(20)
@@ -158,7 +158,7 @@ struct ViabilityMachineTests {
     /// - Returns: what it says, and when.
     private func run(
         _ machine: inout ViabilityMachine, from begin: Int = 0, to end: Int,
-        _ kernel: (Int) -> DeliverySample
+        _ kernel: (Int) -> SubflowSample
     ) -> [(Int, ViabilityMachine.Action)] {
         var said: [(Int, ViabilityMachine.Action)] = []
         for millisecond in begin...end {
@@ -173,7 +173,7 @@ struct ViabilityMachineTests {
     }
 
     /// The kernel's timers after a loss of everything at time 0: a tail-loss probe, then timeouts.
-    private func timers(_ millisecond: Int, sends: Bool = true) -> DeliverySample {
+    private func timers(_ millisecond: Int, sends: Bool = true) -> SubflowSample {
         var sample = Path().sample
         for (number, due) in [220, 660, 1540, 3300].enumerated() where millisecond >= due {
             sample.timeouts = UInt8(number + 1)
@@ -304,7 +304,7 @@ struct ViabilityMachineTests {
         let said = run(&machine, to: 2000) { millisecond in
             var sample = Path().sample
             sample.unacknowledged = 0
-            sample.received = UInt64(min(millisecond, 1000))
+            sample.bytesReceived = UInt64(min(millisecond, 1000))
             return sample
         }
         #expect(said.prefix(3).map(\.1) == [.probe, .probe, .viability(false, .noAnswer)])
@@ -346,11 +346,20 @@ struct ViabilityMachineTests {
             var sample = Path().sample
             sample.unacknowledged = 0
             #expect(run(&machine, to: 900) { _ in sample }.contains { $0.1 == .viability(false, .noAnswer) })
-            sample.received = 10
+            sample.bytesReceived = 10
             let back =
                 isByte
                 ? machine.sample(sample, at: Self.time(901)) : machine.probeAnswered(at: Self.time(901))
             #expect(back == [.viability(true, nil)])
         }
+    }
+}
+
+extension SubflowSample {
+    /// Of a connection where nothing has happened yet.
+    fileprivate static func ofTCP() -> SubflowSample {
+        SubflowSample(
+            id: 0, local: nil, remote: nil, bytesSent: 0, bytesRetransmitted: 0, bytesReceived: 0,
+            smoothedRTT: .zero, rttVariation: .zero, minimumRTT: nil)
     }
 }

@@ -2,17 +2,17 @@
 // connection is bound to.
 
 /// A connection as far as its path is concerned.
-public struct FollowedConnection: Sendable, Hashable {
+package struct FollowedConnection: Sendable, Hashable {
     /// The interface it is bound to.
-    public var interface: InterfaceIndex
-    public var local: IPAddress?
-    public var remote: IPAddress
+    package var interface: InterfaceIndex
+    package var local: IPAddress?
+    package var remote: IPAddress
     /// The families in which its destination has addresses: a better path must speak one of them.
-    public var families: Set<IPAddress.Family>
+    package var families: Set<IPAddress.Family>
     /// Plain TCP keeps its path; MPTCP lives as long as any path does.
-    public var isTCP: Bool
+    package var isTCP: Bool
 
-    public init(
+    package init(
         interface: InterfaceIndex, local: IPAddress?, remote: IPAddress,
         families: Set<IPAddress.Family> = [], isTCP: Bool = true
     ) {
