@@ -8,24 +8,24 @@ final class Stream: Sendable {
 
     let playback = Locked(Playback())
     private let socket: StreamSocket
-    private let supervision: Supervision?
+    private let follower: ConnectionFollower?
     private let received = Locked(0)
     private let bytesByInterface = Locked<[String: UInt64]>([:])
 
-    private init(_ socket: consuming StreamSocket, _ supervision: Supervision?) {
+    private init(_ socket: consuming StreamSocket, _ follower: ConnectionFollower?) {
         self.socket = socket
-        self.supervision = supervision
+        self.follower = follower
     }
 
-    deinit { supervision?.stop() }
+    deinit { follower?.stop() }
 
     /// A connection of this library.
     static func multipath(to remote: IPEndpoint) async throws -> Stream {
         let connected = try await Connector.shared.connect(to: "\(remote.address)", port: remote.port) {
             $0.mode = .handover
         }
-        let supervision = try connected.supervise(hasHints: true)
-        return Stream(StreamSocket(owning: Descriptor(owning: connected.takeDescriptor())), supervision)
+        let follower = try connected.follow(hasHints: true)
+        return Stream(StreamSocket(owning: Descriptor(owning: connected.takeDescriptor())), follower)
     }
 
     /// A connection of the kernel's own path manager, as any program opens one.
@@ -40,7 +40,7 @@ final class Stream: Sendable {
 
     func start() {
         _ = Array(Self.request.utf8).withUnsafeBytes { socket.write($0) }
-        supervision?.dataWasSent()
+        follower?.didSend(Self.request.utf8.count)
     }
 
     /// Plays until it is cancelled, or the connection ends.
@@ -64,7 +64,7 @@ final class Stream: Sendable {
                     case .wouldBlock: return true
                     case .moved(0), .broken: return false
                     case .moved(let count):
-                        supervision?.dataWasReceived()
+                        follower?.didReceive(count)
                         let offset = received.withLock { received in
                             defer { received += count }
                             return received

@@ -39,7 +39,7 @@ final class Terminal: Sendable {
 
     static func write(_ text: String, to stream: StandardStream) {
         var text = text
-        // Nobody is left to tell where the stream itself is gone.
+        // Where the stream itself is gone there is no place left for a message.
         text.withUTF8 { try? stream.write(UnsafeRawBufferPointer($0)) }
     }
 }

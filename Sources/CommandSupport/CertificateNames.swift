@@ -10,7 +10,7 @@ public enum CertificateNames {
         let parent = wanted.firstIndex(of: ".").map { wanted[$0...] }
         return presented.map(normalized).contains { candidate in
             if candidate == wanted { return true }
-            // A wildcard for a whole top-level domain says nothing of who it is.
+            // A wildcard for a whole top-level domain says nothing about the host.
             guard candidate.hasPrefix("*."), let parent, parent.dropFirst().contains(".") else {
                 return false
             }

@@ -1,6 +1,6 @@
 import Multipath
 
-/// A snapshot as JSON: the form of `mppaths --json`. Each key is always there; what nobody knows is null.
+/// A snapshot as JSON: the form of `mppaths --json`. Each key is always there; what is not known is null.
 public struct PathDocument: Encodable, Sendable {
     private let snapshot: PathSnapshot
 

@@ -17,7 +17,7 @@ enum PathWords {
         case .driver: "from its driver"
         case .kernel: "the kernel says so"
         case .name: "guessed from its name"
-        case .assumed: "nobody says otherwise"
+        case .assumed: "by default"
         }
     }
 
@@ -33,7 +33,7 @@ enum PathWords {
 
     static func expense(_ verdict: Verdict<Expense>) -> String {
         verdict.value == .unknown && verdict.source == .assumed
-            ? "unknown (nobody says)" : "\(expense(verdict.value)) (\(source(verdict)))"
+            ? "unknown" : "\(expense(verdict.value)) (\(source(verdict)))"
     }
 
     static func tag(_ verdict: Verdict<Bool>) -> String {

@@ -11,7 +11,7 @@ public import Multipath
 /// let connector = Connector(resolver: InterfaceResolver())
 /// ```
 ///
-/// The servers are those that NetworkManager or systemd-networkd got with the path; where nobody knows any,
+/// The servers are those that NetworkManager or systemd-networkd got with the path; where neither knows any,
 /// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with
 /// c-ares: retries, truncated answers over TCP, aliases and the search list are that library's.
 public struct InterfaceResolver: Resolver {
@@ -33,8 +33,13 @@ public struct InterfaceResolver: Resolver {
         self.port = port
     }
 
+    /// True: what a path answers is used over it alone.
     public var asksEachPath: Bool { true }
 
+    /// The addresses of one family, from the path's own name servers, in the order of the answer.
+    ///
+    /// - Throws: `ResolutionError` with c-ares' words; where the path has no name server; where its interface can't be
+    ///   bound to.
     public func addresses(
         of host: String, family: IPAddress.Family, over path: PathInterface?
     ) async throws(ResolutionError) -> [IPAddress] {

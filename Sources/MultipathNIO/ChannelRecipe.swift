@@ -72,7 +72,7 @@ struct ChannelRecipe: Sendable {
                         try channel.pipeline.syncOperations.addHandlers(handlers, position: .first)
                     }
                     let connection = try MultipathConnection(
-                        channel: channel, meter: won.meter, watch: won.watch, supervision: won.supervision)
+                        channel: channel, follower: won.follower)
                     // A channel that is closed must not be registered.
                     if connection.isClosed { throw ChannelError.alreadyClosed }
                     made.value = connection
@@ -97,7 +97,7 @@ struct ChannelRecipe: Sendable {
     ///
     /// - Parameter descriptor: the channel becomes its owner.
     func open<Output: Sendable>(
-        _ descriptor: CInt, _ meter: TransferMeter, _ watch: ConnectionWatch, _ supervision: Supervision?,
+        _ descriptor: CInt, _ follower: ConnectionFollower,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> OpeningChannel<Output> {
         let loop = group.next()
@@ -105,7 +105,7 @@ struct ChannelRecipe: Sendable {
         let prepared = loop.makePromise(of: PreparedChannel<Output>.self)
         let opened = ClientBootstrap(group: loop).channelInitializer { made in
             channel.succeed(made)
-            let future = setUp(made, meter, watch, supervision, initializer)
+            let future = setUp(made, follower, initializer)
             future.cascade(to: prepared)
             return future.map { _ in }
         }.withConnectedSocket(descriptor)
@@ -125,8 +125,7 @@ struct ChannelRecipe: Sendable {
     }
 
     private func setUp<Output: Sendable>(
-        _ channel: any Channel, _ meter: TransferMeter, _ watch: ConnectionWatch,
-        _ supervision: Supervision?,
+        _ channel: any Channel, _ follower: ConnectionFollower,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) -> EventLoopFuture<PreparedChannel<Output>> {
         let confirmed = channel.eventLoop.makePromise(of: Void.self)
@@ -141,7 +140,7 @@ struct ChannelRecipe: Sendable {
             let handlers = protocolHandlers()
             try pipeline.addHandlers(handlers, position: .first)
             let connection = try MultipathConnection(
-                channel: channel, meter: meter, watch: watch, supervision: supervision)
+                channel: channel, follower: follower)
             if let last = handlers.last, let handler = confirmation?.handler(for: connection, confirmed) {
                 try pipeline.addHandler(handler, position: .after(last))
             }
@@ -164,15 +163,11 @@ final class WonConnection: Sendable {
     /// Whoever opens the channel becomes its owner.
     let descriptor: CInt
     let report: EstablishmentReport
-    let meter: TransferMeter
-    let watch: ConnectionWatch
-    let supervision: Supervision?
+    let follower: ConnectionFollower
 
     init(_ socket: consuming ConnectedSocket, _ policy: PathPolicy) throws {
         report = socket.report
-        meter = socket.transferMeter
-        watch = try socket.watch(policy: policy)
-        supervision = try socket.supervision()
+        follower = try socket.makeFollower(policy: policy)
         descriptor = socket.takeDescriptor()
     }
 }

@@ -96,11 +96,8 @@ public struct MultipathBootstrap: Sendable {
             }
         }
         let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
-            let meter = entrant.meter
-            let watch = try entrant.watch(policy: policy)
-            let supervision = try entrant.supervision()
-            return try await recipe.open(entrant.takeDescriptor(), meter, watch, supervision, initializer)
-                .confirmed()
+            let follower = try entrant.makeFollower(policy: policy)
+            return try await recipe.open(entrant.takeDescriptor(), follower, initializer).confirmed()
         } discard: {
             $0.discard()
         }

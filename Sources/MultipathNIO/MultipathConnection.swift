@@ -14,22 +14,14 @@ public final class MultipathConnection: Sendable {
     public let channel: any Channel
     /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
     /// tasks may iterate.
-    public var events: ConnectionEvents { log.events }
+    public var events: ConnectionEvents { follower.events }
 
-    private let meter: TransferMeter
-    /// Nil for a connection that a listener accepted: it has no choice of paths.
-    let watch: ConnectionWatch?
-    let supervision: Supervision?
-    let log: ConnectionEventChannel
+    let follower: ConnectionFollower
 
     /// On the channel's event loop, before its first byte is read. Events begin with `begin`.
-    convenience init(
-        channel: any Channel, meter: TransferMeter, watch: ConnectionWatch? = nil,
-        supervision: Supervision? = nil
-    ) throws {
-        try channel.pipeline.syncOperations.addHandler(
-            TransferCounter(meter, watch, supervision), position: .first)
-        self.init(counted: channel, meter, watch, supervision)
+    convenience init(channel: any Channel, follower: ConnectionFollower) throws {
+        try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
+        self.init(counted: channel, follower)
     }
 
     /// Takes care of the connection of a channel that was opened elsewhere, by an HTTP client with `enableMultipath` or
@@ -51,84 +43,53 @@ public final class MultipathConnection: Sendable {
         policy: PathPolicy = PathPolicy(), connector: Connector = .shared
     ) async throws {
         // Paths must be known before the bytes of the first can be booked.
-        let snapshot = try await connector.monitor.currentPath()
-        let (meter, supervision) = try await channel.eventLoop.submit {
-            let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-                of: NIOBSDSocket.Handle.self
-            ) { descriptor in
-                let meter = try TransferMeter(
-                    ofForeign: descriptor, in: snapshot, monitor: connector.monitor)
-                return (
-                    meter,
-                    try Supervision.ofForeign(
-                        descriptor, SteeringConfiguration(mode: mode, policy: policy),
-                        maySteerAll: scope == .networkNamespace, meter: meter)
-                )
+        _ = try await connector.monitor.currentPath()
+        let follower = try await channel.eventLoop.submit {
+            let follower = try channel.withDescriptor {
+                try ConnectionFollower(
+                    adopting: $0, SteeringConfiguration(mode: mode, policy: policy),
+                    maySteerAll: scope == .networkNamespace, monitor: connector.monitor)
             }
-            guard let (meter, supervision) = parts else {
-                throw ChannelError.inappropriateOperationForState
-            }
-            try channel.pipeline.syncOperations.addHandler(
-                TransferCounter(meter, nil, supervision), position: .first)
-            return (meter, supervision)
+            try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
+            return follower
         }.get()
-        self.init(counted: channel, meter, nil, supervision)
+        self.init(counted: channel, follower)
         begin(nil)
     }
 
     /// - Parameter channel: with a `TransferCounter`.
-    private init(
-        counted channel: any Channel, _ meter: TransferMeter, _ watch: ConnectionWatch?,
-        _ supervision: Supervision?
-    ) {
-        self.supervision = supervision
+    private init(counted channel: any Channel, _ follower: ConnectionFollower) {
         self.channel = channel
-        self.meter = meter
-        self.watch = watch
-        let log = ConnectionEventChannel(meter)
-        self.log = log
+        self.follower = follower
         channel.closeFuture.whenComplete { _ in
-            // Their own descriptors keep the socket open until here: the peer sees the end only now.
-            watch?.stop()
-            supervision?.stop()
-            meter.finish()
-            log.close()
+            // The follower's own descriptor keeps the socket open until here: the peer sees the end only now.
+            follower.stop()
         }
     }
 
     /// Whether the channel has closed.
-    var isClosed: Bool { log.isClosed }
+    var isClosed: Bool { follower.isStopped }
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
-        log.begin(establishment)
-        watch?.observe { [log] event in
-            switch event {
-            case .viability(let isViable, let trouble):
-                log.add(.viabilityChanged(isViable: isViable, reason: trouble))
-            case .betterPath(let name): log.add(.betterPathAvailable(name))
+        follower.begin(establishment)
+        follower.observe { [channel] event in
+            guard case .steering(.gaveUp(let patience)) = event else { return }
+            channel.eventLoop.execute {
+                channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
+                channel.close(promise: nil)
             }
         }
-        supervision?.observe { [log, channel] event in
-            log.add(event)
-            if case .gaveUp(let patience) = event {
-                channel.eventLoop.execute {
-                    channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
-                    channel.close(promise: nil)
-                }
-            }
-        }
-        supervision?.start()
     }
 
-    func agreed(on applicationProtocol: String?) { log.applicationProtocol = applicationProtocol }
+    func agreed(on applicationProtocol: String?) { follower.agreed(on: applicationProtocol) }
 
     /// How the connection came about; nil for one that a listener accepted.
-    public var establishment: EstablishmentReport? { log.establishment }
+    public var establishment: EstablishmentReport? { follower.establishment }
 
     /// The protocol that both ends agreed on in the TLS handshake (ALPN, RFC 7301), where the connection was
     /// raced until `RaceMilestone.tlsHandshakeCompleted`; nil where they agreed on none.
-    public var applicationProtocol: String? { log.applicationProtocol }
+    public var applicationProtocol: String? { follower.applicationProtocol }
 
     /// Connects to a host by name or address.
     ///
@@ -154,18 +115,18 @@ public final class MultipathConnection: Sendable {
     /// after about 100 ms at first, then ever less often. Without it a path that is lost in silence is noticed
     /// only when something is sent.
     public var expectsData: Bool {
-        get { watch?.expectsData ?? false }
-        set { watch?.expectsData = newValue }
+        get { follower.expectsData }
+        set { follower.expectsData = newValue }
     }
 
     /// Who is at the other end.
-    public var remote: IPEndpoint? { establishment?.remote ?? meter.remote }
+    public var remote: IPEndpoint? { establishment?.remote ?? follower.remote }
 
     /// What carries the bytes now.
-    public var transport: Transport { meter.report().transport }
+    public var transport: Transport { follower.transport }
 
     /// The bytes by path, so far; after the channel has closed, all of them.
-    public func transferReport() -> TransferReport { meter.report() }
+    public func transferReport() -> TransferReport { follower.transferReport() }
 }
 
 /// An MPTCP connection was without any allowed path for longer than its `disconnectedTimeout`. Its channel gets
@@ -184,4 +145,16 @@ public enum SteeringScope: Sendable, Hashable {
     /// namespace, other programs' too. What was there before is put back when the last such connection is closed. It
     /// takes CAP_NET_ADMIN.
     case networkNamespace
+}
+
+extension Channel {
+    /// Runs a closure with the descriptor of the channel's socket, on its event loop.
+    ///
+    /// - Throws: `ChannelError` where the channel has none.
+    func withDescriptor<Value>(_ body: (CInt) throws -> Value) throws -> Value {
+        let value = try pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self, body)
+        guard let value else { throw ChannelError.inappropriateOperationForState }
+        return value
+    }
 }

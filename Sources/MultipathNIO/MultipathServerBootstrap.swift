@@ -98,13 +98,16 @@ public struct MultipathServerBootstrap: Sendable {
     ) async throws -> MultipathServerChannel<Output> {
         let listening = try await ListeningSocket(on: endpoint, monitor: connector.monitor)
         let bound = listening.endpoint
-        let (meters, mode) = (listening.meters, steeringMode)
+        let (accepted, mode) = (listening.acceptedConnections, steeringMode)
         let childInitializer = childInitializer
         let bootstrap = ServerBootstrap(group: group)
         for set in settings { set(bootstrap) }
         let channel = try await bootstrap.bind(listening.takeDescriptor()) { channel in
             channel.eventLoop.makeCompletedFuture {
-                try MultipathConnection(accepted: channel, meters, mode)
+                let follower = try channel.withDescriptor { try accepted.makeFollower($0, mode) }
+                let connection = try MultipathConnection(channel: channel, follower: follower)
+                connection.begin(nil)
+                return connection
             }.flatMap { connection in
                 let ready = childInitializer?(channel) ?? channel.eventLoop.makeSucceededVoidFuture()
                 return ready.flatMap { childChannelInitializer(channel) }
@@ -128,27 +131,5 @@ public struct MultipathServerChannel<Output: Sendable>: Sendable {
         _ body: @Sendable (NIOAsyncChannelInboundStream<ConnectedChannel<Output>>) async throws -> Result
     ) async throws -> Result {
         try await channel.executeThenClose { inbound in try await body(inbound) }
-    }
-}
-
-extension MultipathConnection {
-    /// On the channel's event loop.
-    fileprivate convenience init(
-        accepted channel: any Channel, _ meters: AcceptedMeters, _ mode: MultipathMode
-    ) throws {
-        let parts = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-            of: NIOBSDSocket.Handle.self
-        ) { descriptor in
-            let meter = try meters.meter(forAccepted: descriptor)
-            return (
-                meter,
-                try Supervision.ofForeign(
-                    descriptor, SteeringConfiguration(mode: mode, isAcceptor: true),
-                    maySteerAll: false, meter: meter)
-            )
-        }
-        guard let (meter, supervision) = parts else { throw ChannelError.inappropriateOperationForState }
-        try self.init(channel: channel, meter: meter, supervision: supervision)
-        begin(nil)
     }
 }

@@ -89,7 +89,7 @@ extension MultipathBootstrap {
             return DialedConnection(
                 connection: connection, output: connected.output,
                 interface: connection.establishment?.interface ?? "",
-                observe: { connection.watch?.observe($0) },
+                observe: { connection.follower.observe($0) },
                 interrupt: { connection.leave() },
                 close: { await connection.close() })
         }

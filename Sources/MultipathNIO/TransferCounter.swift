@@ -1,34 +1,16 @@
 import Multipath
 import NIOCore
 
-/// Stands first in a channel's pipeline, counts its bytes, and looks at the kernel's counters now and then.
+/// Stands first in a channel's pipeline, and says to the connection's follower what is sent and received.
 final class TransferCounter: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
 
-    private let meter: TransferMeter
-    private let watch: ConnectionWatch?
-    private let supervision: Supervision?
+    private let follower: ConnectionFollower
     private var sent = 0
     private var received = 0
-    /// The meter takes one at the connection's beginning, and one at its end.
-    private var nextSample: NIODeadline
-    private let sampleInterval: TimeAmount
 
-    init(_ meter: TransferMeter, _ watch: ConnectionWatch? = nil, _ supervision: Supervision? = nil) {
-        self.meter = meter
-        self.watch = watch
-        self.supervision = supervision
-        // A sample takes some microseconds. Who steers a connection takes one himself when he makes or ends a subflow,
-        // and when the data moves to another path.
-        let isSteered =
-            switch supervision?.level {
-            case .perConnection, .systemWide: true
-            case .observeOnly, nil: false
-            }
-        sampleInterval = isSteered ? .seconds(1) : .milliseconds(100)
-        nextSample = .now() + sampleInterval
-    }
+    init(_ follower: ConnectionFollower) { self.follower = follower }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         received += unwrapInboundIn(data).readableBytes
@@ -36,8 +18,8 @@ final class TransferCounter: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        supervision?.dataWasReceived()
-        settle()
+        follower.didReceive(received)
+        received = 0
         context.fireChannelReadComplete()
     }
 
@@ -47,26 +29,9 @@ final class TransferCounter: ChannelDuplexHandler {
     }
 
     func flush(context: ChannelHandlerContext) {
-        let hasSent = sent > 0
         context.flush()
-        if hasSent {
-            watch?.dataWasSent()
-            supervision?.dataWasSent()
-        }
-        settle()
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        settle()
-        context.fireChannelInactive()
-    }
-
-    private func settle() {
-        meter.count(sent: sent, received: received)
-        (sent, received) = (0, 0)
-        let now = NIODeadline.now()
-        guard now >= nextSample else { return }
-        nextSample = now + sampleInterval
-        meter.sample()
+        guard sent > 0 else { return }
+        follower.didSend(sent)
+        sent = 0
     }
 }

@@ -20,7 +20,7 @@
     /// | `multipath_sent_bytes_total`, `…_received_…`, `…_retransmitted_…` | counters, by `interface` | at its end |
     ///
     /// `fallback` is the `FallbackReason`, or `none`. `interface` is `unknown` for what an interface carried that
-    /// had gone before anybody asked for its name.
+    /// had gone before its name was read.
     public struct ConnectionMetrics: ConnectionObserver, ConnectionObservation {
         private let factory: any MetricsFactory
 
@@ -29,12 +29,14 @@
             self.factory = factory
         }
 
+        /// Counts nothing yet.
         public func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? {
             self
         }
 
+        /// Counts the connection and its attempts.
         public func connected(_ report: EstablishmentReport) {
             let transport = report.transport.name
             counter(
@@ -51,11 +53,13 @@
             }
         }
 
+        /// Counts the failure and its attempts.
         public func failed(_ error: ConnectionError) {
             counter("multipath_connection_failures_total", [("code", error.code.name)]).increment()
             count(error.attempts)
         }
 
+        /// Counts what each interface has carried.
         public func closed(_ report: TransferReport) {
             timer("multipath_connection_duration", ("transport", report.transport.name))
                 .record(report.duration)

@@ -12,8 +12,8 @@
     /// | `multipath.attempt` | `network.peer.address`, `network.peer.port`, `network.transport`, `network.type`, `network.interface.name`, `multipath.protocol`, `multipath.outcome`; an event `connected` where the handshake was complete; of a failed one `error.type` |
     ///
     /// Names without `multipath` are OpenTelemetry's; its `network.transport` knows MPTCP as `tcp`. Times are
-    /// those of the machine's clock when the connection was asked for, and from there on the race's own, which
-    /// nobody sets: a clock that is set meanwhile bends no span.
+    /// those of the machine's clock when the connection was asked for, and from there on the race's own:
+    /// setting the machine's clock meanwhile bends no span.
     public struct ConnectionTracing: ConnectionObserver {
         private let tracer: (any Tracer)?
 
@@ -22,11 +22,12 @@
             self.tracer = tracer
         }
 
+        /// Begins the connection's span, unless there is no tracer.
         public func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? {
             let tracer = tracer ?? InstrumentationSystem.tracer
-            // Nobody would see it.
+            // Its spans would be seen nowhere.
             if tracer is NoOpTracer { return nil }
             let start = DefaultTracerClock.now
             let span = tracer.startSpan("multipath.connect", ofKind: .client, at: start)
@@ -92,7 +93,7 @@
                             name: "connected", at: time(attempt.startedAfter + connected), attributes: [:]))
                 }
                 if case .failed(let reason) = attempt.outcome {
-                    // The reason can be anybody's words, and a type has to be one of a few.
+                    // The reason may be any words, and a type has to be one of a few.
                     span.attributes["error.type"] = "_OTHER"
                     span.setStatus(SpanStatus(code: .error, message: reason))
                 }

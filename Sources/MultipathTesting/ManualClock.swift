@@ -11,18 +11,24 @@ import Multipath
 /// clock.advance(by: .seconds(60))
 /// ```
 public final class ManualClock: Clock {
+    /// Durations are Swift's own.
     public typealias Duration = Swift.Duration
 
     /// A point on a manual clock, counted from its making.
     public struct Instant: InstantProtocol {
+        /// How far the clock was moved until then.
         public var offset: Duration
 
+        /// A point so long after the clock was made.
         public init(offset: Duration = .zero) { self.offset = offset }
 
+        /// The point so much later.
         public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
 
+        /// The time from here to another point.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
 
+        /// Whether the left point is the earlier one.
         public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
     }
 
@@ -31,18 +37,24 @@ public final class ManualClock: Clock {
         var nextID = 0
         var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var cancelled: Set<Int> = []
-        /// Who waits for so many sleepers.
+        /// Tasks that wait until so many tasks sleep.
         var observers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Locked(State())
 
+    /// A clock at zero.
     public init() {}
 
+    /// The time to which the test has moved the clock.
     public var now: Instant { state.withLock { $0.now } }
 
+    /// One nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
+    /// Sleeps until the test has moved the clock to the deadline.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let id = state.withLock { state in
             defer { state.nextID += 1 }
@@ -76,7 +88,7 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// Moves the clock on, and wakes who slept until then, the earliest first.
+    /// Moves the clock on, and wakes the tasks that slept until then, the earliest first.
     public func advance(by duration: Duration) {
         state.withLock { state in
             state.now = state.now.advanced(by: duration)

@@ -9,6 +9,7 @@ public struct ScriptedMachine: Sendable {
     private var nextIndex: InterfaceIndex = 2
     private var resumes: UInt64 = 0
 
+    /// A machine with these interfaces, and loopback.
     public init(_ paths: [ScriptedPath] = []) {
         for path in paths { add(path) }
     }
@@ -32,6 +33,7 @@ public struct ScriptedMachine: Sendable {
     /// Gives its carrier back.
     public mutating func restore(_ name: String) { update(name) { $0.hasCarrier = true } }
 
+    /// Changes an interface in place.
     public mutating func update(_ name: String, _ change: (inout ScriptedPath) -> Void) {
         let place = place(of: name)
         change(&interfaces[place].path)

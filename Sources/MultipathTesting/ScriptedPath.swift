@@ -5,20 +5,25 @@ import Multipath
 /// The presets have addresses of the documentation ranges (RFC 5737, RFC 3849), so a connection that a test
 /// makes by mistake goes nowhere.
 public struct ScriptedPath: Sendable, Hashable {
+    /// The interface's name, which the methods of `ScriptedPaths` are called with.
     public var name: String
+    /// What kind of interface it is. `.tunnel` and `.cellular` bring their tags with them.
     public var type: InterfaceType
+    /// Its addresses; a family without one has no default route.
     public var addresses: [InterfaceAddress]
     /// The routers of its default routes. A family without one is routed too, as a tunnel's is.
     public var gateways: [IPAddress]
     /// The metric of its default routes: the lower is preferred, where everything else is equal.
     public var metric: UInt32
-    /// What the user said (`mppaths set`). Where nobody did, the type and the carrier decide.
+    /// What the user said (`mppaths set`). Nil where the user said nothing: the type and the carrier decide.
     public var expensive: Bool?
     /// What the user said (`mppaths set`).
     public var constrained: Bool?
     /// For Wi-Fi.
     public var ssid: String?
+    /// The name servers that came with the path.
     public var nameServers: [IPAddress] = []
+    /// The link's speed and signal.
     public var quality = PathQuality()
     /// For a tunnel that is bound to one interface: which. Others travel over the best of the rest.
     public var carrier: String?
@@ -29,6 +34,7 @@ public struct ScriptedPath: Sendable, Hashable {
     /// Whether default routes go through it.
     public var hasDefaultRoute = true
 
+    /// An interface that is up, with a carrier and default routes.
     public init(
         _ name: String, type: InterfaceType, addresses: [InterfaceAddress] = [], gateways: [IPAddress] = [],
         metric: UInt32 = 0

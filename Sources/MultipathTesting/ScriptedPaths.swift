@@ -19,6 +19,7 @@ public final class ScriptedPaths: Sendable {
     public let monitor: PathMonitor
     private let source: Source
 
+    /// A monitor of a machine with these interfaces, and loopback.
     public init(_ paths: [ScriptedPath] = []) {
         source = Source(ScriptedMachine(paths))
         monitor = PathMonitor(source: source)
@@ -27,7 +28,7 @@ public final class ScriptedPaths: Sendable {
     /// The state now, as the monitor tells it.
     public var snapshot: PathSnapshot { source.state.withLock { $0.machine.snapshot } }
 
-    /// Several changes at once: nobody sees one without the others.
+    /// Several changes at once: no consumer sees one without the others.
     public func change(_ body: (inout ScriptedMachine) -> Void) { source.change(body) }
 
     /// Plugs an interface in.
@@ -42,6 +43,7 @@ public final class ScriptedPaths: Sendable {
     /// Gives its carrier back.
     public func restore(_ name: String) { change { $0.restore(name) } }
 
+    /// Changes an interface in place.
     public func update(_ name: String, _ change: (inout ScriptedPath) -> Void) {
         self.change { $0.update(name, change) }
     }
@@ -59,7 +61,7 @@ public final class ScriptedPaths: Sendable {
         struct State {
             var machine: ScriptedMachine
             var sink: PathSink?
-            /// How it ended before anybody used the monitor.
+            /// How it ended before the monitor was used.
             var end: PathMonitorError??
         }
 

@@ -7,11 +7,17 @@ public struct ScriptedStep: Sendable {
 
     /// What happens.
     public enum Action: Sendable {
+        /// Plugs an interface in.
         case add(ScriptedPath)
+        /// Unplugs the interface of that name.
         case remove(String)
+        /// Takes the carrier of the interface of that name away.
         case lose(String)
+        /// Gives its carrier back.
         case restore(String)
+        /// Changes the interface of that name.
         case update(String, @Sendable (inout ScriptedPath) -> Void)
+        /// Wakes the machine from sleep.
         case wake
         /// Ends the streams of updates.
         case end
@@ -26,6 +32,7 @@ public struct ScriptedStep: Sendable {
 }
 
 extension ScriptedPaths {
+    /// Performs one action now.
     public func perform(_ action: ScriptedStep.Action) {
         switch action {
         case .add(let path): add(path)

@@ -9,7 +9,7 @@ struct Progress: Sendable {
     /// Back to the line's start, and clear the line (ECMA-48 EL).
     private static let clear = "\r\u{1B}[K"
 
-    /// Whether anybody would see it: not beside other output on the same terminal, nor on one that knows no
+    /// Whether it would be seen: not beside other output on the same terminal, nor on one that knows no
     /// control sequences.
     static var isPossible: Bool {
         StandardStream.error.isTerminal && !StandardStream.output.isTerminal

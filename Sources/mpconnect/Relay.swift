@@ -1,8 +1,8 @@
 import LinuxNet
 import NIOCore
 
-/// Moves bytes between the standard streams and a channel. Whoever is slow slows the other down: no more
-/// than a few buffers are ever held.
+/// Moves bytes between the standard streams and a channel. A slow end slows the other one down: no
+/// more than a few buffers are ever held.
 struct Relay: Sendable {
     let stream: Session.Stream
 
@@ -13,7 +13,7 @@ struct Relay: Sendable {
         case broke(String)
         /// Standard input or output failed.
         case streamFailed(String)
-        /// Nobody reads standard output any more.
+        /// The reader of standard output has gone.
         case outputClosed
         case signal(Int32)
     }
@@ -70,7 +70,7 @@ struct Relay: Sendable {
             group.addTask { await upload(to: channel) { isFinishing.withLock { $0 = true } } }
             group.addTask {
                 for await _ in closed {}
-                // Closed by the upload itself, which says how it went; or given up, where nobody listens.
+                // Closed by the upload itself, which says how it went; or given up, where the caller has left.
                 if Task.isCancelled || isFinishing.withLock({ $0 }) { return nil }
                 return .broke("closed by the peer")
             }
@@ -161,7 +161,7 @@ struct Relay: Sendable {
         }
         if let failure { return failure }
         StandardStream.output.close()
-        // Somebody who types has nothing to say to a peer that has left.
+        // What is typed now has no peer to go to.
         return StandardStream.input.isTerminal ? .done : nil
     }
 

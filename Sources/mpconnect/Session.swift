@@ -178,7 +178,7 @@ struct Session: Sendable {
         CommandExit(status: outcome.status).leave()
     }
 
-    /// Moves bytes until both directions have ended, one has failed, or somebody wants an end.
+    /// Moves bytes until both directions have ended, one has failed, or a signal comes.
     private func relay(
         _ destination: HostPort, _ connection: MultipathConnection, _ stream: Stream, tls: TLSReport? = nil
     ) async -> Never {
@@ -221,7 +221,7 @@ struct Session: Sendable {
             case .done: (.done, nil)
             case .broke(let reason): (.failed, "\(destination): the connection broke: \(reason)")
             case .streamFailed(let reason): (.failed, reason)
-            // As if by SIGPIPE: who closed the pipe knows, and wants no message.
+            // As if by SIGPIPE: the reader closed the pipe itself, and needs no message.
             case .outputClosed: (.failed, nil)
             case .signal(let number): (.signal(number), nil)
             }

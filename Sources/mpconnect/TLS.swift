@@ -81,8 +81,8 @@ private final class TLSGuard: ChannelInboundHandler {
     init(name: String?) { self.name = name }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // NIOSSL takes a certificate for the connected address as well where a name was asked for. Who answers
-        // for the name's addresses is what the certificate is to tell, so that is not enough.
+        // NIOSSL takes a certificate for the connected address as well where a name was asked for. That is not
+        // enough: the certificate is to prove that the host at the address has the name.
         if case .handshakeCompleted = event as? TLSUserEvent, let name {
             let names = certificate(context)?.dnsNames ?? []
             guard CertificateNames.match(name, names) else {

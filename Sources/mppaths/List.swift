@@ -13,12 +13,12 @@ struct List: AsyncParsableCommand {
               with the lower metric.
 
             EXPENSIVE
-              yes and no are somebody's word, guessed yes and guessed no conclusions,
-              unknown is neither. In parentheses stands who says so. A tunnel inherits
+              yes and no were said by a source, guessed yes and guessed no are conclusions,
+              unknown is neither. The source stands in parentheses. A tunnel inherits
               from the interface that carries it.
 
             JSON
-              One object. Its keys are always there; null is what nobody knows.
+              One object. Its keys are always there; null is what is not known.
               status, primary, generation, reasons, resumes, name_servers (resolv.conf)
               interfaces, in order, each with
                 name, index, type, type_source, metric, supports_ipv4, supports_ipv6,

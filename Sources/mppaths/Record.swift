@@ -35,7 +35,7 @@ struct Record: AsyncParsableCommand {
         do {
             try await record(to: try sink())
         } catch let error as SystemError where error.isBrokenPipe {
-            // Who read the recording has enough.
+            // The recording's reader has gone.
         } catch let error as SystemError {
             throw MessageError("\(error)")
         }

@@ -36,7 +36,7 @@ struct Replay: AsyncParsableCommand {
         } catch let error as PathMonitorError {
             throw MessageError("\(name): \(error)")
         } catch let error as SystemError where error.isBrokenPipe {
-            // Nobody is left who reads it.
+            // The reader has gone.
         } catch let error as SystemError {
             throw MessageError("\(error)")
         }

@@ -84,8 +84,21 @@ struct SetWord: ParsableCommand {
         let words = PathSettings.Property.allCases.map { property in
             "\(property.rawValue) \(settings[name, property].map { $0 ? "yes" : "no" } ?? "auto")"
         }
-        try Diagnostics.tryWrite(
-            "\(shown): \(words.joined(separator: ", ")); running programs take it over at once", to: .output)
+        let effect = Self.override(of: name, property) ?? "running programs take it over at once"
+        try Diagnostics.tryWrite("\(shown): \(words.joined(separator: ", ")); \(effect)", to: .output)
+    }
+
+    /// Says that the environment counts more than the file, where it speaks of the same.
+    private static func override(of name: String, _ property: PathSettings.Property) -> String? {
+        let variable = InterfaceOverrides.environmentVariable
+        guard let text = ProcessEnvironment.value(variable),
+            let override = (try? InterfaceOverrides.parse(text))?[name],
+            let said = property == .expensive ? override.isExpensive : override.isConstrained
+        else { return nil }
+        return """
+            programs that inherit this environment stay with \(said ? "" : "not-")\(property.rawValue): \
+            \(variable) counts more than the file
+            """
     }
 
     private static let answers: [String: Bool?] = ["yes": true, "no": false, "auto": nil]

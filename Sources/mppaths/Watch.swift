@@ -9,7 +9,7 @@ struct Watch: AsyncParsableCommand {
         discussion: """
             On a terminal it is a live table with the latest changes below; in a pipe or
             a file one line a change. NO_COLOR=1 keeps colours away; TERM=dumb, the table.
-            It ends with SIGINT, or when nobody reads its output any more.
+            It ends with SIGINT, or when the reader of its output goes.
             """)
 
     @Flag(help: "Print one JSON object a line.")
@@ -49,7 +49,7 @@ enum PathOutput {
         }
     }
 
-    /// Shows a monitor's updates until they end, the user ends it, or nobody is left who reads.
+    /// Shows a monitor's updates until they end, the user ends it, or the reader goes.
     func show(_ monitor: PathMonitor) async throws {
         do {
             switch self {

@@ -26,7 +26,7 @@ enum Commands {
         return try port(of: probe)
     }
 
-    /// A port of loopback on which nobody listens, and which nobody else can take while this lives.
+    /// A port of loopback on which nothing listens, and which no other process can take while this lives.
     final class RefusedPort {
         let number: Int
         private let socket: CInt

@@ -81,7 +81,7 @@ struct InterfaceDNSTests {
         #expect(ways(try report(result)) == ["wwan0 203.0.113.2"])
     }
 
-    @Test("asks nobody for a name that --resolve knows")
+    @Test("asks no server for a name that --resolve knows")
     func resolve() async throws {
         let result = try await run(
             """

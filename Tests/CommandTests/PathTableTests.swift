@@ -11,7 +11,7 @@ struct PathTableTests {
         #expect(
             text == """
                 1. wlan0  wifi (the kernel says so)
-                   expensive    unknown (nobody says)
+                   expensive    unknown
                    constrained  yes (mppaths set)
                    link         "Home", 433 Mbit/s, signal -52 dBm
                    addresses    192.0.2.2/24, 2001:db8:1::2/64 (deprecated),
@@ -21,7 +21,7 @@ struct PathTableTests {
                    DNS          192.0.2.53
                 2. wwan0  cellular (the kernel says so)
                    expensive    guessed yes (from its type)
-                   constrained  no (nobody says otherwise)
+                   constrained  no (by default)
                    addresses    198.51.100.2/24
                    routes       IPv4, metric 700
                    gateways     198.51.100.1
@@ -97,7 +97,7 @@ struct PathTableTests {
 
 @Suite("mppaths --json")
 struct PathDocumentTests {
-    @Test("says everything, each key always, and null where nobody knows")
+    @Test("says everything, each key always, and null for what is not known")
     func everything() {
         var path = Screens.laptop.interfaces[0]
         path.addresses = [path.addresses[1]]

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What mpconnect does for users who may much, or little, when Wi-Fi dies in silence.
+/// What mpconnect does with many rights, and with few, when Wi-Fi dies in silence.
 @Suite("With more or fewer rights", .needsNamespaces, .needs("ip", "unshare", "nft", "setpriv", "setcap"))
 struct PrivilegeTests {
     /// A conversation of which the second half comes after Wi-Fi's death.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Servers nobody here wrote, from Debian's packages. Each gets a folder and a port of its own.
+/// Servers of other projects, from Debian's packages. Each gets a folder and a port of its own.
 @Suite("With real servers")
 struct RealServerTests {
     private static func folder() throws -> URL {
@@ -22,7 +22,7 @@ struct RealServerTests {
         let port = try Commands.freePort()
         try Self.page.write(
             to: folder.appendingPathComponent("index.html"), atomically: true, encoding: .utf8)
-        // Workers that run as somebody else could not read a folder of root's.
+        // Workers that run as another user could not read a folder of root's.
         let user = geteuid() == 0 ? "user root;" : ""
         try """
         \(user) daemon off; master_process off; pid \(folder.path)/pid; error_log \(folder.path)/error.log;

@@ -42,7 +42,7 @@ struct SetTests {
         #expect(try !folder.text("config/multipath/paths.conf").contains("wwan0"))
     }
 
-    @Test("leaves what somebody wrote by hand, and tells of lines that can't be read")
+    @Test("leaves what was written by hand, and tells of lines that can't be read")
     func keeps() async throws {
         let folder = try TemporaryFolder()
         try folder.makeFolder("config/multipath")
@@ -58,6 +58,26 @@ struct SetTests {
                 constrained
 
                 """)
+    }
+
+    @Test("says where the environment counts more than what it writes")
+    func environment() async throws {
+        let folder = try TemporaryFolder()
+        func set(_ property: String) async throws -> Program.Result {
+            try await Program.run(
+                [Commands.mppaths, "set", "wlan0", property, "yes"],
+                environment: [
+                    "XDG_CONFIG_HOME": folder.file("config"),
+                    "MULTIPATH_INTERFACES": "wlan0=wifi,not-constrained",
+                ])
+        }
+        let constrained = try await set("constrained")
+        #expect(constrained.status == 0)
+        #expect(
+            constrained.outputText.hasSuffix(
+                "; programs that inherit this environment stay with not-constrained: MULTIPATH_INTERFACES counts more "
+                    + "than the file\n"))
+        #expect(try await set("expensive").outputText.hasSuffix("; running programs take it over at once\n"))
     }
 
     @Test("takes a name that begins with a dash behind two of them")

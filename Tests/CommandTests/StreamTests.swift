@@ -16,7 +16,7 @@ struct StreamTests {
     }
 
     @Test(
-        "may be closed by whoever starts it: no socket takes their place",
+        "may be closed when it starts: no socket takes their place",
         arguments: [
             ("$mpconnect $destination < /dev/null >&-", 1, "", "standard output is closed"),
             ("$mpconnect --json $destination < /dev/null 2>&-", 0, "hello\n", ""),
@@ -48,7 +48,7 @@ struct StreamTests {
         #expect(result.errors.contains(error), "\(result.errors)")
     }
 
-    @Test("may be non-blocking because somebody who shares them made them so")
+    @Test("may be non-blocking because another process that shares them made them so")
     func nonBlocking() async throws {
         let result = try await againstHello(
             """

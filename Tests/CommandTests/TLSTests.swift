@@ -185,8 +185,8 @@ struct TLSTests {
         #expect(first["connected_ms"] as? Double ?? 0 > 0)
     }
 
-    @Test("ends at its timeout where nobody's TLS comes up")
-    func nobody() async throws {
+    @Test("ends at its timeout where no attempt's TLS comes up")
+    func noTLS() async throws {
         let result = try await run(
             TestCertificates(),
             """

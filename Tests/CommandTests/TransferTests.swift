@@ -95,7 +95,7 @@ struct TransferTests {
         try await Program.wait("the bytes at the server") { server.outputText == "hello" }
         server.write(Data(repeating: 1, count: 16 << 20))
         client.closeOutput()
-        // The client leaves because nobody reads its output; bytes that come after that are answered by a reset.
+        // The client leaves because its output's reader has gone; bytes that come after that are answered by a reset.
         #expect(try await client.result().status == 1)
         let result = try await server.result()
         #expect(result.status == 1)

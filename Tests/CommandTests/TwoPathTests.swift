@@ -230,7 +230,7 @@ struct TwoPathTests {
         #expect(updates.contains { $0["status"] as? String == "unsatisfied" })
     }
 
-    @Test("mppaths watch ends when nobody reads it any more")
+    @Test("mppaths watch ends when its reader goes")
     func watchReader() async throws {
         let result = try await TwoPaths.run(#""$bin/mppaths" watch | head -n 1"#, within: .seconds(20))
         #expect(result.status == 0, "\(result.errors)")
@@ -383,7 +383,7 @@ struct TwoPathTests {
                 ip addr add 198.51.100.$((offset + 50))/24 dev wwan0
                 wait_for "the newest address" grep -q "198.51.100.$((offset + 50))/24" updates
                 wait_for "what there is" bash -c '
-                    # Nobody is woken when duplicate detection ends or an address grows old.
+                    # No consumer is woken when duplicate detection ends or an address grows old.
                     content() { grep -o "interfaces.*primary" | sed "s/\"state\":\"[a-z]*\"//g"; }
                     [ "$(tail -n 1 updates | content)" = "$("$bin/mppaths" list --json | content)" ]'
             done

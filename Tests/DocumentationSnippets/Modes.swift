@@ -15,10 +15,10 @@ func chooseMode() async throws {
 func steerOwnDescriptor() async throws {
     // snippet
     let socket = try await Connector.shared.connect(to: "media.example", port: 443) { $0.mode = .interactive }
-    let supervision = try socket.supervise(hasHints: true)
+    let follower = try socket.follow(hasHints: true)
     let descriptor = socket.takeDescriptor()
-    // … write to it, then say so: it makes a dead path known tens of milliseconds later.
-    supervision?.dataWasSent()
+    // … write 1,200 bytes to it, then say so: it makes a dead path known tens of milliseconds later.
+    follower.didSend(1_200)
     // end
     _ = descriptor
 }

@@ -22,8 +22,7 @@ final class Conversation: Sendable {
     private let socket: StreamSocket
     /// The same socket: a descriptor can be waited for in one way at a time.
     private let writingEnd: Descriptor
-    private let meter: TransferMeter
-    private let supervision: Supervision?
+    private let follower: ConnectionFollower
     private let begun: MonotonicTime
     private let state = Locked(State())
     private let events = Locked<[String]>([])
@@ -43,15 +42,15 @@ final class Conversation: Sendable {
     init(_ options: ProbeOptions) async throws {
         self.options = options
         let opened = try await options.isForeign ? Self.openForeign(options) : Self.open(options)
-        meter = opened.meter
-        supervision = opened.supervision
+        follower = opened.follower
         socket = StreamSocket(owning: Descriptor(owning: opened.descriptor))
         writingEnd = try Descriptor(duplicating: socket.descriptor.number)
         let begun = MonotonicTime.now
         self.begun = begun
         // Of ten thousand moves the last are enough.
         let limit = options.moves == nil ? Int.max : 50
-        supervision?.observe { [events, following] event in
+        follower.observe { [events, following] event in
+            guard case .steering(let event) = event else { return }
             let time = begun.duration(to: .now).wholeNanoseconds / 1_000_000
             events.withLock {
                 if $0.count >= limit { $0.removeFirst() }
@@ -67,9 +66,9 @@ final class Conversation: Sendable {
         }
     }
 
-    deinit { supervision?.stop() }
+    deinit { follower.stop() }
 
-    private typealias Opened = (descriptor: CInt, meter: TransferMeter, supervision: Supervision?)
+    private typealias Opened = (descriptor: CInt, follower: ConnectionFollower)
 
     private static func open(_ options: ProbeOptions) async throws -> Opened {
         let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
@@ -77,15 +76,14 @@ final class Conversation: Sendable {
             $0.prohibitedInterfaces = options.prohibited
             $0.allowsConstrainedPaths = options.moves?.cause != .constrained
         }
-        let meter = connected.transferMeter
-        let supervision = try connected.supervise(hasHints: true)
-        return (connected.takeDescriptor(), meter, supervision)
+        let follower = try connected.follow(hasHints: true)
+        return (connected.takeDescriptor(), follower)
     }
 
     /// As another library would, which knows nothing of path managers.
     private static func openForeign(_ options: ProbeOptions) async throws -> Opened {
         let monitor = Connector.shared.monitor
-        let snapshot = try await monitor.currentPath()
+        _ = try await monitor.currentPath()
         guard let address = try await NameLookup.addresses(of: options.host).first else {
             throw ResolutionError("no address")
         }
@@ -95,16 +93,15 @@ final class Conversation: Sendable {
             _ = await EventThread.shared.ready(number, for: .writable)
             if let error = socket.takeError() { throw error }
         }
-        let meter = try TransferMeter(ofForeign: number, in: snapshot, monitor: monitor)
-        let supervision = try Supervision.ofForeign(
-            number, SteeringConfiguration(mode: options.mode), maySteerAll: true, meter: meter)
-        supervision?.start()
-        return (socket.release(), meter, supervision)
+        let follower = try ConnectionFollower(
+            adopting: number, SteeringConfiguration(mode: options.mode), maySteerAll: true, monitor: monitor)
+        follower.begin(nil)
+        return (socket.release(), follower)
     }
 
     /// Ends the steering, and waits until it has ended.
     func end() throws {
-        supervision?.stop()
+        follower.stop()
         try EventThread.shared.perform {}
     }
 
@@ -176,7 +173,7 @@ final class Conversation: Sendable {
             switch rest.withUnsafeBytes({ socket.write($0) }) {
             case .moved(let count):
                 rest = rest.dropFirst(count)
-                supervision?.dataWasSent()
+                follower.didSend(count)
             case .wouldBlock:
                 guard await EventThread.shared.ready(writingEnd.number, for: .writable) != nil else {
                     return false
@@ -196,7 +193,7 @@ final class Conversation: Sendable {
                 switch buffer.withUnsafeMutableBytes({ socket.read(into: $0) }) {
                 case .wouldBlock: break reading
                 case .moved(let count) where count > 0:
-                    supervision?.dataWasReceived()
+                    follower.didReceive(count)
                     take(buffer[..<count])
                 case .moved, .broken:
                     state.withLock { $0.hasEnded = true }
@@ -225,7 +222,7 @@ final class Conversation: Sendable {
 
     /// What there is to tell, a fact a line.
     func report() -> [String] {
-        let report = meter.report()
+        let report = follower.transferReport()
         let state = state.withLock { $0 }
         func milliseconds(_ duration: Duration) -> Int64 { duration.wholeNanoseconds / 1_000_000 }
         var lines = ["connection"] + events.withLock { $0 }

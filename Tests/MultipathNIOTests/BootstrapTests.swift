@@ -96,7 +96,7 @@ struct BootstrapTests {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    @Test("takes a socket that somebody else has connected")
+    @Test("takes a socket that was connected elsewhere")
     func connectedSocket() async throws {
         let server = try await server { $0.bind(host: "127.0.0.1", port: 0) }
         let socket = try await Connector.shared.connect(
@@ -123,7 +123,7 @@ struct BootstrapTests {
                 asked.withLockedValue { $0.append(address) }
                 switch address {
                 case TLSServers.address(0): return channel.eventLoop.makeFailedFuture(ChannelError.eof)
-                // Somebody closes it, and its future never ends.
+                // It is closed, and its future never ends.
                 case TLSServers.address(1):
                     channel.close(promise: nil)
                     return never.futureResult

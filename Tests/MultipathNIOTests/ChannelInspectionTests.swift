@@ -5,7 +5,7 @@ import Testing
 
 @testable import Multipath
 
-@Suite("A look at somebody else's channel")
+@Suite("A look at a channel that was opened elsewhere")
 struct ChannelInspectionTests {
     private func server() async throws -> any Channel {
         try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -83,7 +83,7 @@ struct MultipathNIOTests {
         #expect(server.control == .observeOnly(because: limit))
     }
 
-    @Test("takes care of a channel that somebody else opened, and says how far")
+    @Test("adopts a channel that was opened elsewhere, and says how far it is steered")
     func supervise() async throws {
         let (client, _) = try await withEcho { port in
             let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -97,7 +97,7 @@ struct MultipathNIOTests {
         let report = client.transferReport()
         #expect(report.bytesSent == 5 && report.bytesReceived == 5)
         #expect(report.paths.map(\.interface) == ["lo"])
-        // Its socket has the path manager of the network namespace, which is the kernel's unless somebody chose.
+        // Its socket has the path manager of the network namespace, which is the kernel's unless it was chosen otherwise.
         #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
     }
 
@@ -145,7 +145,7 @@ struct MultipathNIOTests {
                 }
                 cancelled.cancel()
                 #expect(await cancelled.value <= 1)
-                for number in 1...50 { connection.log.add(.steering(.joined("wlan\(number)"))) }
+                for number in 1...50 { connection.follower.tell(.steering(.joined("wlan\(number)"))) }
                 connection.channel.close(promise: nil)
                 return await group.reduce(into: []) { $0.append($1) }
             }
@@ -254,7 +254,7 @@ struct MultipathNIOTests {
         #expect(invalid?.code == .invalidPort)
     }
 
-    @Test("says why nobody can listen on an address")
+    @Test("says why it can't listen on an address")
     func listenFailure() async throws {
         let listener = try await MultipathServerBootstrap().bind(
             to: anyPort, childChannelInitializer: Self.wrap)

@@ -61,7 +61,7 @@ struct ReconnectingTests {
             let connection = try await bootstrap(Connector(monitor: monitor))
                 .connect(host: "127.0.0.1", port: port) { $0.eventLoop.makeSucceededVoidFuture() }
                 .connection
-            // A listener that closes before it has accepted drops an asynchronous channel that nobody has finished,
+            // A listener that closes before it has accepted drops an asynchronous channel that was not finished,
             // at which SwiftNIO traps.
             for await _ in accepted { break }
             let real = try await monitor.currentPath()
@@ -142,7 +142,7 @@ struct ReconnectingTests {
         #expect(ended.isFired)
     }
 
-    @Test("gives up with every attempt's reason where nobody listens, and at once for a wrong port")
+    @Test("gives up with every attempt's reason where nothing listens, and at once for a wrong port")
     func failures() async throws {
         let listener = try await MultipathServerBootstrap().bind(
             to: Self.anyPort, childChannelInitializer: Self.wrap)

@@ -7,7 +7,7 @@
 
     @testable import Multipath
 
-    /// Connections on loopback: one that comes about, and one to a port where nobody listens.
+    /// Connections on loopback: one that comes about, and one to a port on which nothing listens.
     private final class Connections: Sendable {
         let listener: ListeningSocket
         let monitor = PathMonitor()
@@ -24,9 +24,10 @@
                 resolver: StaticResolver(["server.example": [IPAddress(ipv4: 0x7F00_0001)]]),
                 observers: [observer])
             let socket = try await connector.connect(to: "server.example", port: listener.endpoint.port)
-            let (report, meter) = (socket.report, socket.transferMeter)
-            meter.count(sent: 3, received: 5)
-            meter.finish()
+            let (report, follower) = (socket.report, try socket.follow())
+            follower.didSend(3)
+            follower.didReceive(5)
+            follower.stop()
             return report
         }
 
@@ -216,8 +217,8 @@
             #expect(tracer.activeSpans.isEmpty)
         }
 
-        @Test("cost nothing where nobody traces")
-        func nobody() {
+        @Test("cost nothing without a tracer")
+        func noTracer() {
             let observation = ConnectionTracing().connecting(
                 to: "server.example", port: 1, ConnectionConfiguration())
             #expect(observation == nil)

@@ -74,7 +74,7 @@ struct ScriptedPathsTests {
         }
     }
 
-    @Test("wake nobody for what the real monitor wakes nobody for, but tell it to who asks")
+    @Test("wake no consumer for what the real monitor wakes none for, but tell it when asked")
     func insignificant() async throws {
         let paths = ScriptedPaths([.wifi("wlan0")])
         var updates = paths.monitor.updates.makeAsyncIterator()

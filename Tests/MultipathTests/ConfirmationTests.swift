@@ -89,7 +89,7 @@ struct ConfirmationTests {
         let (value, report) = try await connector().connect(
             to: "server.example", port: listeners.port, configuration()
         ) { entrant in
-            guard entrant.meter.remote?.address == Self.second else { try await stall(log) }
+            guard entrant.remote.address == Self.second else { try await stall(log) }
             return "usable"
         } discard: { _ in
             log.add("discarded")
@@ -112,11 +112,11 @@ struct ConfirmationTests {
         let (remotes, _) = try await connector().connect(
             to: "server.example", port: listeners.port, configuration()
         ) { entrant in
-            entrant.steering.otherRemotes
+            entrant.facts.addresses
         } discard: { _ in
         }
         #expect(
-            remotes == [Self.first, Self.second].map { IPEndpoint($0, port: listeners.port) })
+            remotes == [Self.first, Self.second])
     }
 
     @Test("goes on when a confirmation fails, and keeps its error's words")
@@ -126,7 +126,7 @@ struct ConfirmationTests {
         let (_, report) = try await connector().connect(
             to: "server.example", port: listeners.port, configuration()
         ) { entrant in
-            guard entrant.meter.remote?.address == Self.second else { throw Refusal(description: "not him") }
+            guard entrant.remote.address == Self.second else { throw Refusal(description: "not him") }
         } discard: { _ in
         }
         #expect(report.attempts.map(\.outcome) == [.failed("not him"), .won])
@@ -140,7 +140,7 @@ struct ConfirmationTests {
             await failure { () async throws(ConnectionError) in
                 try await connector().connect(to: "server.example", port: listeners.port, configuration()) {
                     entrant in
-                    throw Refusal(description: "not \(entrant.meter.remote?.address.description ?? "")")
+                    throw Refusal(description: "not \(entrant.remote.address.description)")
                 } discard: { (_: Void) in
                 }
             })
@@ -198,7 +198,7 @@ struct ConfirmationTests {
         let (value, _) = try await connector().connect(
             to: "server.example", port: listeners.port, configuration()
         ) { entrant in
-            if entrant.meter.remote?.address == Self.first {
+            if entrant.remote.address == Self.first {
                 // Ends well in spite of being cancelled: it was done when the news came.
                 _ = try? await stall(log)
                 return "late"
@@ -219,7 +219,7 @@ struct ConfirmationTests {
                 try await connector().connect(
                     to: "server.example", port: listeners.port, configuration(timeout: .milliseconds(300))
                 ) { entrant in
-                    if (seed + (entrant.meter.remote?.address == Self.first ? 0 : 1)) % 3 == 0 {
+                    if (seed + (entrant.remote.address == Self.first ? 0 : 1)) % 3 == 0 {
                         throw Refusal(description: "no")
                     }
                     if seed % 2 == 0 { try await stall(Log()) }

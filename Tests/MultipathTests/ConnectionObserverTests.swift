@@ -27,7 +27,7 @@ struct ConnectionObserverTests {
         func closed(_ report: TransferReport) { add("closed \(report.bytesSent) \(report.bytesReceived)") }
     }
 
-    /// Wants to hear of nothing.
+    /// Observes no connection.
     private struct Deaf: ConnectionObserver {
         func connecting(
             to host: String, port: UInt16, _ configuration: ConnectionConfiguration
@@ -51,18 +51,19 @@ struct ConnectionObserverTests {
         let socket = try await connector.connect(to: "127.0.0.1", port: listener.endpoint.port) {
             $0.mode = .interactive
         }
-        let meter = socket.transferMeter
-        meter.count(sent: 3, received: 4)
+        let follower = try socket.follow()
+        follower.didSend(3)
+        follower.didReceive(4)
         #expect(log.lines == ["connecting to 127.0.0.1 interactive", "connected by mptcp"])
-        meter.finish()
-        meter.finish()
+        follower.stop()
+        follower.stop()
         _ = consume socket
         #expect(
             log.lines == ["connecting to 127.0.0.1 interactive", "connected by mptcp", "closed 3 4"])
         #expect(other.lines == log.lines)
     }
 
-    @Test("hears the end of a connection that nobody keeps")
+    @Test("hears the end of a connection that is dropped")
     func dropped() async throws {
         let log = Log()
         let listener = try await listener()
@@ -105,8 +106,9 @@ struct ConnectionObserverTests {
         let (_, report) = try await connector(log).connect(
             to: "127.0.0.1", port: listener.endpoint.port, ConnectionConfiguration()
         ) { entrant in
-            entrant.meter.count(sent: 1)
-            entrant.meter.finish()
+            let follower = try entrant.makeFollower()
+            follower.didSend(1)
+            follower.stop()
         } discard: { _ in
         }
         #expect(report.transport == .mptcp)

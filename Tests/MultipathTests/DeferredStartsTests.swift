@@ -8,7 +8,10 @@ import Testing
 @Suite("A connection that has just come about")
 struct DeferredStartsTests {
     private final class Connection: DeferredStart {
+        let token: ConnectionToken?
         let startedAt = Locked<[MonotonicTime]>([])
+
+        init(_ token: UInt32? = nil) { self.token = token.map { ConnectionToken($0) } }
 
         func startFollowing() {
             EventThread.shared.checkIsolated()
@@ -18,7 +21,7 @@ struct DeferredStartsTests {
         var count: Int { startedAt.withLock { $0.count } }
     }
 
-    private let starts = DeferredStarts()
+    private let starts = DeferredStarts(.shared)
 
     /// Waits until the event thread has done all that it was given.
     private func settle() async {
@@ -39,13 +42,13 @@ struct DeferredStartsTests {
         }
     }
 
-    @Test("is followed at once where there is something to see, and then no more")
+    @Test("is followed at once where there is something to see, and not again")
     func hurry() async throws {
         // The clock's turn comes for one that was added before, and after.
-        let (first, other, last) = (Connection(), Connection(), Connection())
+        let (first, other, last) = (Connection(1), Connection(2), Connection())
         starts.add(first)
         starts.add(other)
-        EventThread.shared.submit { [starts] in starts.startAll { $0 === first } }
+        EventThread.shared.submit { [starts] in starts.start(ConnectionToken(1)) }
         await settle()
         #expect(first.count == 1)
         starts.hurry()

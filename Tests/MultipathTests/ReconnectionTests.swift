@@ -15,7 +15,7 @@ struct ReconnectionTests {
         private struct State {
             var log: [String] = []
             var count = 0
-            var observers: [Int: @Sendable (ConnectionWatch.Event) -> Void] = [:]
+            var observers: [Int: @Sendable (ConnectionEvent) -> Void] = [:]
             var answers: [Answer] = []
         }
 
@@ -36,7 +36,7 @@ struct ReconnectionTests {
 
         func note(_ line: String) { state.withLock { $0.log.append(line) } }
 
-        func tell(_ connection: Int, _ event: ConnectionWatch.Event) {
+        func tell(_ connection: Int, _ event: ConnectionEvent) {
             state.withLock { $0.observers[connection] }?(event)
         }
 
@@ -93,7 +93,7 @@ struct ReconnectionTests {
         let value = try await world.run { session, progress in
             guard session.connection == 0 else { return .finished }
             progress.append("half")
-            world.tell(0, .viability(false, .noCarrier))
+            world.tell(0, .viabilityChanged(isViable: false, reason: .noCarrier))
             // Ends with the task's cancellation.
             await OneShot().wait()
             #expect(session.shouldMigrate)
@@ -120,7 +120,7 @@ struct ReconnectionTests {
                 world.note("work 1 \(session.cause)")
                 return .finished
             }
-            world.tell(0, .betterPath("b"))
+            world.tell(0, .betterPathAvailable("b"))
             await session.waitForMigration()
             world.note("left \(Task.isCancelled)")
             return .reconnect
@@ -136,9 +136,9 @@ struct ReconnectionTests {
     func pathBack() async throws {
         let world = World([.over("a"), .late])
         _ = try await world.run { session, progress in
-            world.tell(0, .viability(false, .noCarrier))
+            world.tell(0, .viabilityChanged(isViable: false, reason: .noCarrier))
             try await Program.wait("the attempt") { world.log.contains { $0.hasPrefix("dial 1") } }
-            world.tell(0, .viability(true, nil))
+            world.tell(0, .viabilityChanged(isViable: true, reason: nil))
             try await Program.wait("its end") { world.log.contains("close 1") }
             #expect(!session.shouldMigrate && !Task.isCancelled)
             return .finished
@@ -176,7 +176,7 @@ struct ReconnectionTests {
         let world = World(phase == "dialing" ? [.late] : [.over("a"), .late])
         let task = Task {
             try await world.run { _, _ in
-                if phase == "moving" { world.tell(0, .viability(false, .down)) }
+                if phase == "moving" { world.tell(0, .viabilityChanged(isViable: false, reason: .down)) }
                 world.note("working")
                 await OneShot().wait()
                 world.note("left")

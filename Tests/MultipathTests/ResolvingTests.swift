@@ -88,7 +88,7 @@ struct ConfirmedRaceTests {
         let (value, report) = try await connector.connect(
             to: "name.example", port: six.port, Self.plain
         ) { entrant in
-            guard entrant.meter.remote?.address.family == .ipv4 else {
+            guard entrant.remote.address.family == .ipv4 else {
                 // TLS that never comes up.
                 try? await Task.sleep(for: .seconds(60))
                 cancelled.withLock { $0 += 1 }

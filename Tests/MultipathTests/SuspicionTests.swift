@@ -11,7 +11,7 @@ struct SuspicionTests {
     /// A connection that sends a byte into the silence and waits for the verdict.
     private func sendIntoSilence(_ connection: LeasedSocket) {
         #expect(send(connection.descriptor, "x", 1, 0) == 1)
-        connection.watch.dataWasSent()
+        connection.follower.didSend(1)
     }
 
     private func connect(
@@ -31,7 +31,9 @@ struct SuspicionTests {
         #expect(first.report.interface == "wlan0")
         try network.silenceWiFi(true)
         let verdict = OneShot()
-        first.watch.observe { event in if event == .viability(false, .noAcknowledgement) { verdict.fire() } }
+        first.follower.observe { event in
+            if event == .viabilityChanged(isViable: false, reason: .noAcknowledgement) { verdict.fire() }
+        }
         sendIntoSilence(first)
         await verdict.wait()
 
@@ -62,7 +64,7 @@ struct SuspicionTests {
             .suspected("wlan0", .noAnswer), .failed("wlan0", .noCarrier), .failed("eth0", .noAnswer),
             .failed("wlan0", .noAnswer), .answered("eth0"), .answered("wlan0"),
         ] {
-            board.take(event, in: snapshot)
+            board.ingest(event, in: snapshot)
             suspects.append(board.suspects(in: snapshot, at: .now))
         }
         #expect(suspects == [[], [], [], [3], [3], []])

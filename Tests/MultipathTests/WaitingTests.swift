@@ -163,7 +163,7 @@ struct ConcurrentConfirmationTests {
                 // Both are connected by then, and both are confirmed.
                 try? await Task.sleep(for: .milliseconds(12))
                 made.withLock { $0 += 1 }
-                _ = entrant.meter
+                _ = entrant.remote
                 return 1
             } discard: { _ in
                 discarded.withLock { $0 += 1 }

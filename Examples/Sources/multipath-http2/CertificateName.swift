@@ -4,8 +4,8 @@ import NIOTLS
 
 /// Stands behind TLS and looks at the certificate's names once more.
 ///
-/// NIOSSL takes a certificate for the connected address as well where a name was asked for. Whether who answers at
-/// the name's addresses may speak for the name is what the certificate is to tell, so that is not enough.
+/// NIOSSL takes a certificate for the connected address as well where a name was asked for. That is not enough: the
+/// certificate is to prove that the host at the address has the name.
 final class CertificateName: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -83,26 +83,15 @@ public struct Connector: Sendable {
     /// - Throws: `ConnectionError`, which lists every attempt, with the errors of `confirm` among them.
     package func connect<Value: Sendable>(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
-        confirm: @escaping @Sendable (consuming RaceEntrant) async throws -> Value,
+        confirm: @escaping @Sendable (consuming PendingConnection) async throws -> Value,
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
-        let monitor = monitor
-        let confirmation = RaceRunner.Confirmation { attempt, candidate, transport, addresses in
+        let isObserved = !observers.isEmpty
+        let confirmation = RaceRunner.Confirmation { attempt, facts in
             guard let socket = attempt.take() else { throw CancellationError() }
-            let descriptor = socket.descriptor.number
-            let meter = try TransferMeter(
-                descriptor, transport: transport, level: attempt.level, interface: candidate.interfaceName,
-                monitor: monitor)
-            // Asked now: the descriptor is the caller's from here on, and may be closed and its number reused.
-            let local = SocketOption.localEndpoint(of: descriptor)
+            let facts = facts.observed(isObserved)
             return try await Confirmed(
-                value: confirm(
-                    RaceEntrant(
-                        socket: socket, meter: meter, candidate: candidate, transport: transport,
-                        steering: Steering(
-                            interface: candidate.interface, configuration: configuration,
-                            otherRemotes: addresses.map { IPEndpoint($0, port: port) }))),
-                local: local, meter: meter)
+                value: confirm(PendingConnection(socket: socket, facts: facts)), facts: facts)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
@@ -110,15 +99,14 @@ public struct Connector: Sendable {
         guard let confirmed = race.winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
         }
-        let report = race.report(local: confirmed.local, handshakeRTT: confirmed.meter.handshakeRTT)
-        race.wish.connected(report, confirmed.meter)
+        let report = race.report(confirmed.facts)
+        race.wish.connected(report, confirmed.facts.end)
         return (confirmed.value, report)
     }
 
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
-        var local: IPEndpoint?
-        var meter: TransferMeter
+        var facts: PendingConnection.Facts
     }
 
     private func race(
@@ -190,8 +178,8 @@ final class ConnectRequest: Sendable {
     ) -> RaceRunner {
         RaceRunner(
             host: host, port: port, configuration: configuration, snapshot: snapshot,
-            resolver: connector.resolver, history: connector.history, updates: connector.monitor.channel,
-            suspicions: connector.monitor.suspicions, begun: begun, confirmation: confirmation)
+            resolver: connector.resolver, history: connector.history, monitor: connector.monitor,
+            begun: begun, confirmation: confirmation)
     }
 
     fileprivate func outcome(of race: RaceRunner.Result) -> Result<WonRace, ConnectionError> {
@@ -203,14 +191,14 @@ final class ConnectRequest: Sendable {
         return observations.failed(error)
     }
 
-    fileprivate func connected(_ report: EstablishmentReport, _ meter: TransferMeter) {
+    fileprivate func connected(_ report: EstablishmentReport, _ end: ConnectionEnd?) {
         connector.logger.debug(
             "connected",
             metadata: [
                 "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
                 "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
             ])
-        observations.connected(report, meter)
+        observations.connected(report, end)
     }
 
     private func error(_ result: RaceRunner.Result) -> ConnectionError {
@@ -227,7 +215,8 @@ final class ConnectRequest: Sendable {
         case .resolution(let failure): return make(.resolution, failure.reason)
         case .cancelled: return make(.cancelled, "cancelled")
         case .timedOut
-        where configuration.waitsForPath && result.attempts.isEmpty && !snapshot.allows(configuration.policy):
+        where configuration.waitsForPath && result.attempts.isEmpty
+            && !configuration.policy.allowsAny(in: snapshot):
             let refused = result.omissions.contains { $0.refusal != nil }
             return make(
                 refused ? .noAllowedPath : .noRoute, "no allowed path within \(configuration.connectTimeout)")
@@ -266,13 +255,6 @@ final class ConnectRequest: Sendable {
     }
 }
 
-extension PathSnapshot {
-    /// Whether the caller's rules allow any path.
-    fileprivate func allows(_ policy: PathPolicy) -> Bool {
-        interfaces.contains { policy.refusal(of: $0) == nil }
-    }
-}
-
 /// A race that somebody won.
 package struct WonRace: Sendable {
     fileprivate let wish: ConnectRequest
@@ -289,44 +271,41 @@ package struct WonRace: Sendable {
         guard let socket = winner.attempt.take() else {
             preconditionFailure("a winner's socket is taken once")
         }
-        let descriptor = socket.descriptor.number
-        do throws(SystemError) {
-            let meter = try TransferMeter(
-                descriptor, transport: winner.transport, level: winner.attempt.level,
-                interface: winner.candidate.interfaceName, monitor: wish.connector.monitor)
-            let report = report(
-                local: SocketOption.localEndpoint(of: descriptor), handshakeRTT: meter.handshakeRTT)
-            wish.connected(report, meter)
-            return ConnectedSocket(
-                report: report, socket: socket, meter: meter,
-                steering: Steering(
-                    interface: winner.candidate.interface, configuration: wish.configuration,
-                    otherRemotes: result.addresses.map { IPEndpoint($0, port: wish.port) }))
-        } catch {
-            throw wish.failed(
-                ConnectionError(
-                    .allAttemptsFailed, host: wish.host, port: wish.port, reason: "\(error)",
-                    duration: result.duration, attempts: result.attempts, omissions: result.omissions))
-        }
+        let facts = winner.facts.observed(!wish.observations.isEmpty)
+        let report = report(facts)
+        wish.connected(report, facts.end)
+        return ConnectedSocket(report: report, pending: PendingConnection(socket: socket, facts: facts))
     }
 
-    fileprivate func report(local: IPEndpoint?, handshakeRTT: Duration?) -> EstablishmentReport {
-        let winner = winner
-        return EstablishmentReport(
-            host: wish.host, port: wish.port, transport: winner.transport,
-            control: winner.transport.isMPTCP ? winner.attempt.level : .observeOnly(because: .plainTCP),
-            mode: wish.configuration.mode, interface: winner.candidate.interfaceName,
-            local: local, remote: winner.candidate.endpoint,
+    fileprivate func report(_ facts: PendingConnection.Facts) -> EstablishmentReport {
+        EstablishmentReport(
+            host: wish.host, port: wish.port, transport: facts.transport,
+            control: facts.transport.isMPTCP ? facts.level : .observeOnly(because: .plainTCP),
+            mode: wish.configuration.mode, interface: facts.candidate.interfaceName,
+            local: facts.local, remote: facts.candidate.endpoint,
             resolution: result.resolution, addresses: result.addresses, duration: result.duration,
-            handshakeRTT: handshakeRTT,
+            handshakeRTT: facts.handshakeRTT,
             attempts: result.attempts, omissions: result.omissions)
     }
 }
 
+extension PendingConnection.Facts {
+    /// The same, and the connection's end is told to observers where there are some.
+    fileprivate func observed(_ isObserved: Bool) -> PendingConnection.Facts {
+        guard isObserved else { return self }
+        var facts = self
+        var meter = TransferMeter(
+            transport: transport, level: level, interface: candidate.interfaceName, started: established)
+        if let sample { meter.ingest(sample, naming: .all) { nil } }
+        facts.end = ConnectionEnd(meter)
+        return facts
+    }
+}
+
 extension [any ConnectionObservation] {
-    fileprivate func connected(_ report: EstablishmentReport, _ meter: TransferMeter) {
+    fileprivate func connected(_ report: EstablishmentReport, _ end: ConnectionEnd?) {
         for observation in self { observation.connected(report) }
-        meter.observations(self)
+        end?.observe(self)
     }
 
     fileprivate func failed(_ error: ConnectionError) -> ConnectionError {

@@ -7,7 +7,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
     public let endpoint: IPEndpoint
     private let socket: StreamSocket
     private let transport: TransportProtocol
-    private let monitor: PathMonitor
+    let monitor: PathMonitor
 
     /// Listens. Where this kernel has no MPTCP, for TCP alone.
     ///
@@ -43,26 +43,10 @@ public struct ListeningSocket: ~Copyable, Sendable {
         }
     }
 
-    public var meters: AcceptedMeters {
-        AcceptedMeters(monitor: monitor, fallbackReason: transport == .mptcp ? .peer : .kernel)
-    }
+    /// Why an accepted connection is plain TCP, if it is.
+    var fallbackReason: FallbackReason { transport == .mptcp ? .peer : .kernel }
 
     public consuming func takeDescriptor() -> CInt { socket.release() }
-}
-
-/// Makes the meters of accepted connections.
-public struct AcceptedMeters: Sendable {
-    let monitor: PathMonitor
-    let fallbackReason: FallbackReason
-
-    /// - Parameter descriptor: the accepted connection's; it stays its owner's.
-    public func meter(forAccepted descriptor: CInt) throws -> TransferMeter {
-        let transport: Transport =
-            TransportSample.isMPTCP(descriptor) ? .mptcp : .tcp(fallback: fallbackReason)
-        return try TransferMeter(
-            descriptor, transport: transport, level: .observeOnly(because: .unsupervised), interface: nil,
-            monitor: monitor)
-    }
 }
 
 /// Why it is not possible to listen on an address and port.

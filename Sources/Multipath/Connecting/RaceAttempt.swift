@@ -5,7 +5,8 @@ import LinuxNet
 final class RaceAttempt: @unchecked Sendable {
     private var socket: StreamSocket?
     var registration: EventThread.Token?
-    var transport: Transport?
+    /// What carries the bytes, and the socket's state as its handshake was complete.
+    var outcome: (transport: Transport, sample: TransportSample?)?
     /// How far the subflows of an MPTCP connection can be steered.
     let level: ControlLevel
     /// Whether the socket is IPv6's and meant for an IPv4 destination.
@@ -46,8 +47,8 @@ final class RaceAttempt: @unchecked Sendable {
         return value
     }
 
-    func unregister() {
-        if let registration { EventThread.shared.remove(registration) }
+    func unregister(from thread: EventThread) {
+        if let registration { thread.remove(registration) }
         registration = nil
     }
 }

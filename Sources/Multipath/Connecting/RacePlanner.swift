@@ -10,6 +10,7 @@ final class RacePlanner {
     let configuration: ConnectionConfiguration
     let protocols: [TransportProtocol]
     var snapshot: PathSnapshot
+    private let routes: RouteQuestions
     /// By the path that asked; under nil what holds for all.
     var addresses = ShortDictionary<Scope, [IPAddress]>()
     /// Translation prefixes, by the path that has one.
@@ -17,26 +18,25 @@ final class RacePlanner {
 
     init(
         port: UInt16, configuration: ConnectionConfiguration, protocols: [TransportProtocol],
-        snapshot: PathSnapshot
+        snapshot: PathSnapshot, routes: RouteQuestions
     ) {
         self.port = port
         self.configuration = configuration
         self.protocols = protocols
         self.snapshot = snapshot
+        self.routes = routes
     }
 
     /// The paths that the caller's rules allow. One whose name servers nobody knows gets the system's.
     var allowedPaths: [PathInterface] {
-        snapshot.interfaces.filter { configuration.policy.refusal(of: $0) == nil }.map { path in
+        configuration.policy.allowed(in: snapshot).map { path in
             var path = path
             if path.nameServers.isEmpty { path.nameServers = snapshot.nameServers }
             return path
         }
     }
 
-    var hasAllowedPath: Bool {
-        snapshot.interfaces.contains { configuration.policy.refusal(of: $0) == nil }
-    }
+    var hasAllowedPath: Bool { configuration.policy.allowsAny(in: snapshot) }
 
     /// Who asks for a name where each path asks for itself: every allowed path, and what is no path to the
     /// Internet but has name servers of its own, such as an office's VPN. What those answer leads there or
@@ -62,10 +62,8 @@ final class RacePlanner {
     /// Whether the destination has IPv6 addresses too, and some path speaks nothing but IPv6: a connection by IPv4
     /// could be joined over it.
     var mayNeedBothFamilies: Bool {
-        snapshot.interfaces.contains {
-            $0.supportsIPv6 && !$0.supportsIPv4 && configuration.policy.refusal(of: $0) == nil
-        }
-            && addresses.contains { $0.value.contains { $0.family == .ipv6 } }
+        addresses.contains { $0.value.contains { $0.family == .ipv6 } }
+            && configuration.policy.allowed(in: snapshot).contains { $0.supportsIPv6 && !$0.supportsIPv4 }
     }
 
     /// Every address found so far, in the order of the paths that found them.
@@ -95,8 +93,7 @@ final class RacePlanner {
         guard hasOwnAnswers else {
             return CandidateList(
                 snapshot: snapshot, policy: configuration.policy, addresses: addresses[.none] ?? [],
-                port: port,
-                protocols: protocols, route: RouteQuestions.shared.route)
+                port: port, protocols: protocols, route: routes.route)
         }
         var places: [IPAddress: Set<InterfaceIndex>] = [:]
         let everywhere = Set(addresses[.none] ?? [])
@@ -113,29 +110,10 @@ final class RacePlanner {
                 if !all.contains(translated) { all.append(translated) }
             }
         }
-        let kernel = RouteQuestions.shared
         return CandidateList(
             snapshot: snapshot, policy: configuration.policy, addresses: all, port: port,
             protocols: protocols, awaiting: awaiting,
             isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
-            route: kernel.route)
-    }
-}
-
-/// Asks the kernel how packets would go, over one socket for all races. Only the event thread may use it.
-final class RouteQuestions: @unchecked Sendable {
-    static let shared = RouteQuestions()
-
-    private var tables: RouteTables?
-
-    func route(to address: IPAddress, through interface: InterfaceIndex?) -> RouteAnswer {
-        do throws(SystemError) {
-            if tables == nil { tables = try RouteTables() }
-            return try tables?.route(to: address, through: interface) ?? .unreachable("no answer")
-        } catch {
-            // The next question gets a new socket.
-            tables = nil
-            return .unreachable("\(error)")
-        }
+            route: routes.route)
     }
 }

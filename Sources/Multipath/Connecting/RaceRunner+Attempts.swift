@@ -20,16 +20,15 @@ extension RaceRunner {
 
     func confirm(_ id: RaceMachine.AttemptID) {
         guard let confirmation, let attempt = running[id]?.attempt else { return }
-        attempt.unregister()
+        attempt.unregister(from: thread)
         let candidate = machine.attempts[id].candidate
-        let transport = transport(of: attempt, candidate)
+        let facts = facts(of: attempt, candidate)
         // Here, on the event thread: a race that ends meanwhile finds nothing to close.
         guard let socket = attempt.take() else { return }
         let entrant = RaceAttempt(socket, attempt.level)
-        let addresses = planner.found
         let task = Task {
             do {
-                let value = try await confirmation.run(entrant, candidate, transport, addresses)
+                let value = try await confirmation.run(entrant, facts)
                 confirmed(id, value)
             } catch {
                 running[id]?.confirmation = nil
@@ -66,19 +65,17 @@ extension RaceRunner {
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
-                EventThread.shared.submit { self.onEventThread { $0.attemptIsReady(id) } }
+                submit { $0.attemptIsReady(id) }
                 return
             }
-            attempt.registration = try EventThread.shared.add(number, for: .writable) { _ in
+            attempt.registration = try thread.add(number, for: .writable) { _ in
                 self.onEventThread { $0.attemptIsReady(id) }
             }
         } catch {
             end(id)
             if candidate.transport == .mptcp, error.meansNoMPTCP { kernelSpeaksMPTCP = false }
             let reason = error.words
-            EventThread.shared.submit {
-                self.onEventThread { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
-            }
+            submit { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
         }
     }
 
@@ -89,7 +86,14 @@ extension RaceRunner {
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
         let isMapped = family == .ipv4 && planner.mayNeedBothFamilies
-        return try SteeringRegistry.shared.onEventThread { $0.attempt(family, isMapped: isMapped) }.get()
+        let steering = runtime.steering
+        if isMapped, let steered = try? steering.makeSocket(.ipv6) {
+            let level = steered.level
+            return RaceAttempt(steered.take(), level, isMapped: true)
+        }
+        let steered = try steering.makeSocket(family)
+        let level = steered.level
+        return RaceAttempt(steered.take(), level)
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.
@@ -97,17 +101,28 @@ extension RaceRunner {
         guard let ended = running[id] else { return }
         running[id] = nil
         ended.confirmation?.cancel()
-        ended.attempt.unregister()
+        ended.attempt.unregister(from: thread)
         _ = ended.attempt.take()
     }
 
-    func transport(of attempt: RaceAttempt, _ candidate: Candidate) -> Transport {
-        if let known = attempt.transport { return known }
-        let isMPTCP = attempt.with { TransportSample.isMPTCP($0.descriptor.number) } ?? false
-        let transport: Transport = isMPTCP ? .mptcp : .tcp(fallback: fallbackReason(of: candidate))
-        // Asked once: a confirmation takes the socket away.
-        attempt.transport = transport
-        return transport
+    /// What is known of a connected attempt.
+    func facts(of attempt: RaceAttempt, _ candidate: Candidate) -> PendingConnection.Facts {
+        let (transport, sample) = outcome(of: attempt, candidate)
+        return PendingConnection.Facts(
+            candidate: candidate, transport: transport, level: attempt.level, sample: sample,
+            established: .now, addresses: planner.found, configuration: configuration, monitor: monitor)
+    }
+
+    private func outcome(
+        of attempt: RaceAttempt, _ candidate: Candidate
+    ) -> (transport: Transport, sample: TransportSample?) {
+        if let known = attempt.outcome { return known }
+        let sample = attempt.with { TransportSample.read($0.descriptor.number) } ?? nil
+        let transport: Transport =
+            if case .mptcp? = sample?.kind { .mptcp } else { .tcp(fallback: fallbackReason(of: candidate)) }
+        // Looked at once: a confirmation takes the socket away.
+        attempt.outcome = (transport, sample)
+        return (transport, sample)
     }
 
     private func fallbackReason(of winner: Candidate) -> FallbackReason {

@@ -38,7 +38,7 @@ extension RaceRunner {
             // It has threads of its own, and needs no task. It can't be cancelled; nobody waits for it then.
             return system.lookUp(host, family) { [weak self] answer in
                 guard let self else { return }
-                EventThread.shared.submit { self.onEventThread { body($0, answer) } }
+                submit { body($0, answer) }
             }
         }
         jobs?.continuation.yield { [resolver] in

@@ -5,8 +5,11 @@ import LinuxNet
 /// RaceRunner+Resolving.swift, how attempts are made in RaceRunner+Attempts.swift.
 ///
 /// While it runs, it is kept by those it waits for.
-actor RaceRunner {
-    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+actor RaceRunner: EventThreadActor {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    nonisolated let thread: EventThread
+    let monitor: PathMonitor
+    var runtime: Runtime { monitor.runtime }
 
     /// How a race ended.
     struct Result: Sendable {
@@ -23,18 +26,16 @@ actor RaceRunner {
 
     /// The attempt that won. Its socket is taken once.
     struct Winner: Sendable {
-        var candidate: Candidate
         var attempt: RaceAttempt
-        var transport: Transport
+        var facts: PendingConnection.Facts
         /// What the confirmation made, where there was one.
         var value: (any Sendable)?
     }
 
     /// What makes a complete handshake usable, such as TLS.
     struct Confirmation: Sendable {
-        /// Takes the attempt's socket over; the last is what is known of the destination's addresses by then.
-        /// Cancelled when another attempt has won.
-        var run: @Sendable (RaceAttempt, Candidate, Transport, [IPAddress]) async throws -> any Sendable
+        /// Takes the attempt's socket over. Cancelled when another attempt has won.
+        var run: @Sendable (RaceAttempt, PendingConnection.Facts) async throws -> any Sendable
         /// Closes what `run` made for an attempt that lost in the end.
         var discard: @Sendable (any Sendable) -> Void
     }
@@ -44,9 +45,8 @@ actor RaceRunner {
     let resolver: any Resolver
     let history: ConnectionHistory
     let destination: PathHistory.Destination
-    private let updates: PathChannel
-    /// Who is told of paths and of suspicions, from the beginning to the end.
-    private var observations: (paths: UInt64, suspicions: UInt64)?
+    /// By which the paths and the suspicions are heard, from the beginning to the end.
+    private var observations: (paths: SnapshotListener, suspicions: UInt64)?
     let suspicions: SuspicionBoard
     let confirmation: Confirmation?
     var planner: RacePlanner
@@ -111,23 +111,24 @@ actor RaceRunner {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, updates: PathChannel,
-        suspicions: SuspicionBoard, begun: MonotonicTime, confirmation: Confirmation? = nil
+        resolver: any Resolver, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
+        confirmation: Confirmation? = nil
     ) {
         self.host = host
         self.configuration = configuration
         self.resolver = resolver
         self.history = history
-        self.updates = updates
+        self.monitor = monitor
+        thread = monitor.runtime.thread
         self.begun = begun
-        self.suspicions = suspicions
+        suspicions = monitor.suspicions
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
         let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
         kernelSpeaksMPTCP = wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
         planner = RacePlanner(
             port: port, configuration: configuration, protocols: kernelSpeaksMPTCP ? [.mptcp, .tcp] : [.tcp],
-            snapshot: snapshot)
+            snapshot: snapshot, routes: monitor.runtime.routes)
         var race = configuration.race
         race.needsConfirmation = confirmation != nil
         machine = RaceMachine(configuration: race)
@@ -152,7 +153,7 @@ actor RaceRunner {
             }
             return await end()
         } onCancel: {
-            EventThread.shared.submit { self.onEventThread { $0.cancel() } }
+            submit { $0.cancel() }
         }
     }
 
@@ -160,7 +161,7 @@ actor RaceRunner {
     ///
     /// - Parameter completion: called at its end, on the event thread.
     nonisolated func start(_ completion: @escaping @Sendable (Result) -> Void) {
-        EventThread.shared.submit { self.onEventThread { $0.begin(completion) } }
+        submit { $0.begin(completion) }
     }
 
     // MARK: On the event thread
@@ -184,16 +185,14 @@ actor RaceRunner {
 
     private func observe() {
         guard !isOver else { return }
+        let paths = SnapshotListener { [self] snapshot in onEventThread { $0.pathsChanged(snapshot) } }
+        monitor.channel.attach(paths)
         observations = (
-            updates.observe { [self] snapshot in
-                EventThread.shared.submit { self.onEventThread { $0.pathsChanged(snapshot) } }
-            },
-            suspicions.observe { [self] in
-                EventThread.shared.submit { self.onEventThread { $0.perform($0.suspect(at: .now)) } }
-            }
+            paths,
+            suspicions.observe { [self] in submit { $0.perform($0.suspect(at: .now)) } }
         )
-        // What changed before anybody observed.
-        if let latest = updates.latest, latest.generation != planner.snapshot.generation {
+        // What changed before the race listened.
+        if let latest = monitor.latestPath, latest.generation != planner.snapshot.generation {
             pathsChanged(latest)
         }
     }
@@ -283,14 +282,13 @@ actor RaceRunner {
     private func win(_ id: RaceMachine.AttemptID) {
         guard let winner = running[id] else { return }
         running[id] = nil
-        winner.attempt.unregister()
+        winner.attempt.unregister(from: thread)
         let candidate = machine.attempts[id].candidate
         history.record(
             machine.attempts, destination, in: planner.snapshot, delays: delays, at: .now)
         conclude(
             winner: Winner(
-                candidate: candidate, attempt: winner.attempt,
-                transport: transport(of: winner.attempt, candidate), value: winner.value))
+                attempt: winner.attempt, facts: facts(of: winner.attempt, candidate), value: winner.value))
     }
 
     func setTimer() {
@@ -302,9 +300,9 @@ actor RaceRunner {
         }
         // An earlier timer does no harm: it finds nothing to do, and sets the next.
         if let timer, let next, timer.deadline <= next { return }
-        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        if let timer { thread.cancelTimer(timer.token) }
         timer = next.map { deadline in
-            let token = EventThread.shared.schedule(at: deadline) {
+            let token = thread.schedule(at: deadline) {
                 self.onEventThread { runner in
                     runner.timer = nil
                     for (scope, resolution) in runner.resolutions
@@ -324,7 +322,7 @@ actor RaceRunner {
         self.result = result
         isOver = true
         if let observations {
-            updates.endObservation(observations.paths)
+            monitor.channel.detach(observations.paths)
             suspicions.endObservation(observations.suspicions)
         }
         completion?(result)

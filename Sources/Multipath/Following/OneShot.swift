@@ -101,23 +101,27 @@ final class Mailbox<Message: Sendable>: Sendable {
 }
 
 /// A timer on the event thread that is set again and again.
-actor Alarm {
-    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+actor Alarm: EventThreadActor {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    nonisolated let thread: EventThread
 
     private let body: @Sendable () -> Void
     private var token: EventThread.Token?
 
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    init(on thread: EventThread, _ body: @escaping @Sendable () -> Void) {
+        self.thread = thread
+        self.body = body
+    }
 
     /// The body is called at the deadline, or never for nil. What was set before counts no more.
     nonisolated func set(_ deadline: MonotonicTime?) {
-        EventThread.shared.submit { self.assumeIsolated { $0.apply(deadline) } }
+        submit { $0.apply(deadline) }
     }
 
     private func apply(_ deadline: MonotonicTime?) {
-        if let token { EventThread.shared.cancelTimer(token) }
+        if let token { thread.cancelTimer(token) }
         token = deadline.map { deadline in
-            EventThread.shared.schedule(at: deadline) { self.assumeIsolated { $0.body() } }
+            thread.schedule(at: deadline) { self.onEventThread { $0.body() } }
         }
     }
 }

@@ -68,10 +68,9 @@ public struct ReconnectionOptions: Sendable {
 /// work has returned.
 public final class LeasedSocket: Sendable {
     public let report: EstablishmentReport
-    /// Counts the connection's bytes by path.
-    public let meter: TransferMeter
-    /// Tell it `dataWasSent` after writing; set `expectsData` while bytes are awaited.
-    public let watch: ConnectionWatch
+    /// Counts the connection's bytes by path, and watches its path. Tell it `didSend` after writing; set `expectsData`
+    /// while bytes are awaited.
+    public let follower: ConnectionFollower
     /// Connected and non-blocking. Not to be closed, nor to be kept. When the connection is left both directions
     /// are shut down, which wakes every wait: an end that is read while `shouldMigrate` is true is no end.
     public var descriptor: CInt { number }
@@ -80,9 +79,8 @@ public final class LeasedSocket: Sendable {
     private let number: CInt
 
     init(_ connected: consuming ConnectedSocket, policy: PathPolicy) throws {
-        watch = try connected.watch(policy: policy)
+        follower = try connected.follow(hasHints: false, policy: policy)
         report = connected.report
-        meter = connected.transferMeter
         let socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
         number = socket.descriptor.number
         self.socket = Locked(consume socket)
@@ -92,8 +90,7 @@ public final class LeasedSocket: Sendable {
     func interrupt() { socket.withLock { $0?.shutDown() } }
 
     func close() {
-        watch.stop()
-        meter.finish()
+        follower.stop()
         socket.withLock { $0 = nil }
     }
 
@@ -107,8 +104,8 @@ extension Connector {
     /// ```swift
     /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { session, offset in
     ///     try ask(session.connection.descriptor, from: offset)
-    ///     session.connection.watch.dataWasSent()
-    ///     session.connection.watch.expectsData = true
+    ///     session.connection.follower.didSend(request.count)
+    ///     session.connection.follower.expectsData = true
     ///     while let bytes = try await receive(session.connection.descriptor) {
     ///         offset += bytes.count
     ///         session.madeProgress()
@@ -141,11 +138,11 @@ extension Connector {
         ) { route in
             let configuration = base.over(route)
             let socket = try await connect(to: host, port: port, configuration)
-            // The watch judges by what the caller allows, not by what this one attempt was allowed.
+            // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
                 connection: leased, output: (), interface: leased.report.interface,
-                observe: { leased.watch.observe($0) },
+                observe: { leased.follower.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
         return try await runner.run(progress)

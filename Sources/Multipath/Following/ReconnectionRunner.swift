@@ -5,15 +5,15 @@ package struct DialedConnection<Connection: Sendable, Output: Sendable>: Sendabl
     package var connection: Connection
     package var output: Output
     package var interface: String
-    /// Calls a closure with what `ConnectionWatch` tells.
-    package var observe: @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void
+    /// Calls a closure with what the connection's follower tells.
+    package var observe: @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void
     /// Wakes whoever waits on the connection; it is closed soon after.
     package var interrupt: @Sendable () -> Void
     package var close: @Sendable () async -> Void
 
     package init(
         connection: Connection, output: Output, interface: String,
-        observe: @escaping @Sendable (@escaping @Sendable (ConnectionWatch.Event) -> Void) -> Void,
+        observe: @escaping @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
@@ -34,7 +34,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
     package typealias Dial = @Sendable (ReconnectionMachine.Route) async throws -> Dialed
 
     fileprivate enum Message: Sendable {
-        case watch(ReconnectionMachine.AttemptID, ConnectionWatch.Event)
+        case watch(ReconnectionMachine.AttemptID, ConnectionEvent)
         case progress(ReconnectionMachine.AttemptID)
         case pathAppeared
         case time
@@ -63,7 +63,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
 
     package func run(_ progress: Progress) async throws -> Progress {
         let mailbox = Mailbox<Message>()
-        let alarm = Alarm { mailbox.post(.time) }
+        let alarm = Alarm(on: monitor.runtime.thread) { mailbox.post(.time) }
         let latest = Locked(monitor.latestPath)
         let observation = monitor.channel.observe { snapshot in
             let appeared = latest.withLock { latest in
@@ -215,9 +215,10 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
             case .watch(let id, let event):
                 guard id == current?.id else { return }
                 switch event {
-                case .viability(let isViable, let trouble):
+                case .viabilityChanged(let isViable, let trouble):
                     await perform(machine.viability(isViable ? nil : trouble, at: .now), &group)
-                case .betterPath(let name): await perform(machine.betterPath(name, at: .now), &group)
+                case .betterPathAvailable(let name): await perform(machine.betterPath(name, at: .now), &group)
+                default: break
                 }
             case .progress(let id): if id == current?.id { machine.progressed() }
             case .pathAppeared: await perform(machine.pathAppeared(at: .now), &group)

@@ -1,248 +1,135 @@
 import LinuxNet
-import Synchronization
 
-/// Runs a `ViabilityMachine` on the event thread: snapshots, timers, samples and probes.
-actor ViabilityRunner: DeferredStart {
-    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
-
-    private struct Wishes {
-        var expectsData = false
-        var isStopped = false
-        /// The paths when it was started.
-        var snapshot: PathSnapshot?
-        var hasBegun = false
-        /// Who is not heard of yet.
-        var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
+/// Runs one connection's `ViabilityMachine`: brings it snapshots, samples and the time, asks the peer where it wants
+/// that, and tells the other connections of a path's silence. It lives on the event thread.
+final class ViabilityRunner: @unchecked Sendable {
+    /// What it takes to judge a connection's path.
+    struct Subject: Sendable {
+        /// The interface the connection is bound to; found by its local address where this is nil.
+        var interface: String?
+        var local: IPEndpoint?
+        var remote: IPEndpoint
+        /// In which the destination has addresses.
+        var families: Set<IPAddress.Family>
+        var isMPTCP: Bool
+        /// Which paths the connection may use.
+        var policy: PathPolicy
     }
 
-    /// The second descriptor. `stop` closes it from any thread; a sample holds the lock while it asks.
-    private nonisolated let descriptor: Locked<Descriptor?>
-    private nonisolated let wishes = Locked(Wishes())
-    /// Whether the machine knows that data was sent, so that a write need not tell it again.
-    private nonisolated let isAware = Atomic(false)
-    private nonisolated let monitor: PathMonitor
-    private nonisolated let remote: IPEndpoint?
-    private nonisolated let local: IPEndpoint?
-    private nonisolated let isMPTCP: Bool
-    private let interface: String?
-    private let families: Set<IPAddress.Family>
-    private let policy: PathPolicy
-
+    private let subject: Subject
+    private let monitor: PathMonitor
+    private let tell: (ConnectionEvent) -> Void
+    /// Something was said to the machine that its owner does not know of.
+    private let settle: () -> Void
     private var machine: ViabilityMachine?
     private var index: InterfaceIndex = 0
-    private var observers: [@Sendable (ConnectionWatch.Event) -> Void] = []
-    private var observation: UInt64?
-    private var timer: EventThread.Token?
-    private let probes = TCPProbes()
+    private let probes: TCPProbes
     /// The last sample of bytes that arrived, and when it was taken.
     private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
-    private var isStopped = false
+    private var expectsData = false
+    /// Whether samples are taken for what was sent.
+    private var isActive = false
 
     init(
-        _ descriptor: CInt, isMPTCP: Bool, interface: String?, families: Set<IPAddress.Family>,
-        policy: PathPolicy, monitor: PathMonitor
-    ) throws(SystemError) {
-        self.descriptor = Locked(try Descriptor(duplicating: descriptor))
-        remote = SocketOption.remoteEndpoint(of: descriptor)
-        local = SocketOption.localEndpoint(of: descriptor)
-        self.isMPTCP = isMPTCP
-        self.interface = interface
-        self.families = families
-        self.policy = policy
+        _ subject: Subject, monitor: PathMonitor, tell: @escaping (ConnectionEvent) -> Void,
+        settle: @escaping () -> Void
+    ) {
+        self.subject = subject
         self.monitor = monitor
+        self.tell = tell
+        self.settle = settle
+        probes = TCPProbes(monitor.runtime.thread)
     }
 
-    // MARK: From any thread
+    /// When to look again; nil for not before something happens.
+    var nextDeadline: MonotonicTime? { machine?.nextDeadline }
 
-    nonisolated func start() {
-        let latest = monitor.latestPath
-        wishes.withLock { $0.snapshot = latest }
-        DeferredStarts.shared.add(self)
+    /// Whether `dataWasSent` is worth saying.
+    var awaitsData: Bool { machine?.awaitsData ?? false }
+
+    func needsSample(at now: MonotonicTime) -> Bool { machine?.needsSample(at: now) ?? false }
+
+    /// What is the case, for those who ask late.
+    var told: [ConnectionEvent] {
+        var told: [ConnectionEvent] = []
+        if let trouble = machine?.trouble { told.append(.viabilityChanged(isViable: false, reason: trouble)) }
+        if let better = machine?.betterPath { told.append(.betterPathAvailable(better)) }
+        return told
     }
 
-    nonisolated func observe(_ body: @escaping @Sendable (ConnectionWatch.Event) -> Void) {
-        let hasBegun = wishes.withLock { wishes in
-            wishes.observers.append(body)
-            return wishes.hasBegun
-        }
-        if hasBegun { EventThread.shared.submit { self.onEventThread { $0.takeObservers() } } }
-    }
-
-    nonisolated func dataWasSent() {
-        guard !isMPTCP, !isAware.exchange(true, ordering: .relaxed) else { return }
-        EventThread.shared.submit {
-            self.onEventThread { runner in
-                runner.hurry()
-                runner.machine?.dataWasSent(at: .now)
-                runner.settle()
-            }
-        }
-    }
-
-    nonisolated var expectsData: Bool {
-        get { wishes.withLock { $0.expectsData } }
-        set {
-            let isNew = wishes.withLock { wishes in
-                defer { wishes.expectsData = newValue }
-                return wishes.expectsData != newValue
-            }
-            guard isNew else { return }
-            EventThread.shared.submit {
-                self.onEventThread { runner in
-                    runner.hurry()
-                    runner.takeWish()
-                }
-            }
-        }
-    }
-
-    nonisolated func stop() {
-        descriptor.withLock { $0 = nil }
-        let isFirst = wishes.withLock { wishes in
-            defer { wishes.isStopped = true }
-            wishes.observers = []
-            return !wishes.isStopped
-        }
-        guard isFirst, !DeferredStarts.shared.remove(self) else { return }
-        EventThread.shared.submit { self.onEventThread { $0.end() } }
-    }
-
-    // MARK: On the event thread
-
-    nonisolated func startFollowing() { onEventThread { $0.begin() } }
-
-    /// There is something to see.
-    private func hurry() { if DeferredStarts.shared.remove(self) { begin() } }
-
-    private func begin() {
-        guard !isStopped else { return }
-        monitor.lifetime.start()
-        observation = monitor.channel.observe { [weak self] snapshot in
-            // A source of somebody's own tells from its own thread.
-            guard let self else { return }
-            EventThread.shared.submit { self.onEventThread { $0.take(snapshot) } }
-        }
-        let first = wishes.withLock { wishes in
-            wishes.hasBegun = true
-            return wishes.snapshot
-        }
-        if let first { take(first) }
-        // What was lost since then is lost to it.
-        if let latest = monitor.latestPath, latest.generation != first?.generation { take(latest) }
-        takeObservers()
-    }
-
-    private func end() {
-        isStopped = true
-        if let observation { monitor.channel.endObservation(observation) }
-        if let timer { EventThread.shared.cancelTimer(timer) }
-        (observation, timer) = (nil, nil)
-        probes.endAll()
-        observers = []
-        machine = nil
-    }
-
-    private func takeObservers() {
-        let bodies = wishes.withLock { wishes in
-            defer { wishes.observers = [] }
-            return wishes.observers
-        }
-        guard !isStopped else { return }
-        observers += bodies
-        for body in bodies {
-            if let trouble = machine?.trouble { body(.viability(false, trouble)) }
-            if let better = machine?.betterPath { body(.betterPath(better)) }
-        }
-    }
-
-    private func take(_ snapshot: PathSnapshot) {
-        guard !isStopped, let remote else { return }
+    func ingest(_ snapshot: PathSnapshot) {
         if machine == nil {
             let own =
-                interface.map { snapshot.interface(named: $0) }
-                ?? local.flatMap { snapshot.interface(with: $0.address) }
+                subject.interface.map { snapshot.interface(named: $0) }
+                ?? subject.local.flatMap { snapshot.interface(with: $0.address) }
             guard let own else { return }
             index = own.index
             var configuration = ViabilityMachine.Configuration()
-            configuration.policy = policy
+            configuration.policy = subject.policy
             machine = ViabilityMachine(
                 FollowedConnection(
-                    interface: own.index, local: local?.address, remote: remote.address, families: families,
-                    isTCP: !isMPTCP), configuration: configuration)
+                    interface: own.index, local: subject.local?.address, remote: subject.remote.address,
+                    families: subject.families, isTCP: !subject.isMPTCP), configuration: configuration)
         }
         perform(machine?.snapshot(snapshot, at: .now))
-        takeWish()
+        expect(expectsData)
     }
 
-    private func takeWish() {
+    func dataWasSent() { machine?.dataWasSent(at: .now) }
+
+    func expect(_ expectsData: Bool) {
+        self.expectsData = expectsData
         perform(machine?.expectData(expectsData, at: .now))
     }
 
-    private func timeReached() {
-        timer = nil
-        guard !isStopped, machine != nil else { return }
-        let now = MonotonicTime.now
-        if machine?.needsSample(at: now) == true {
-            // First: what is sent after the sample is to be told again.
-            isAware.store(false, ordering: .relaxed)
-            let sample: SubflowSample? = descriptor.withLock { descriptor in
-                guard let number = descriptor?.number else { return nil }
-                return SubflowSample.readTCP(number)
-            }
-            // No descriptor, no more samples: `end` is under way.
-            guard let sample else { return }
-            lookForLife(sample, at: now)
-            perform(machine?.sample(sample, at: now))
+    func ingest(_ sample: SubflowSample, at now: MonotonicTime) {
+        // Bytes that arrived at either end clear the path of what other connections suspect.
+        if let arrived,
+            (arrived.acknowledged, arrived.received) != (sample.acknowledged, sample.bytesReceived)
+        {
+            monitor.suspicions.alive(index, since: arrived.at)
         }
-        perform(machine?.timeReached(now))
+        arrived = (sample.acknowledged, sample.bytesReceived, now)
+        perform(machine?.sample(sample, at: now))
+    }
+
+    func timeReached() { perform(machine?.timeReached(.now)) }
+
+    /// Says whether samples are taken now.
+    func noteActivity() {
+        let isActive = machine?.watchesSending ?? false
+        guard isActive != self.isActive else { return }
+        self.isActive = isActive
+        monitor.runtime.load.active += isActive ? 1 : -1
+    }
+
+    func end() {
+        machine = nil
+        noteActivity()
+        probes.endAll()
     }
 
     private func perform(_ actions: [ViabilityMachine.Action]?) {
         for action in actions ?? [] {
             switch action {
-            case .viability(let isViable, let trouble): tell(.viability(isViable, trouble))
-            case .betterPath(let name): tell(.betterPath(name))
+            case .viability(let isViable, let trouble):
+                if !isViable, let trouble, trouble.isSilence, let path = monitor.latestPath?.interface(index)
+                {
+                    monitor.suspicions.silent(path, at: .now)
+                }
+                tell(.viabilityChanged(isViable: isViable, reason: trouble))
+            case .betterPath(let name): tell(.betterPathAvailable(name))
             case .probe: probe()
-            }
-        }
-        settle()
-    }
-
-    /// Bytes that arrived at either end clear the path of what others suspect.
-    private func lookForLife(_ sample: SubflowSample, at now: MonotonicTime) {
-        if let arrived,
-            (arrived.acknowledged, arrived.received) != (sample.acknowledged, sample.receivedSequence)
-        {
-            monitor.suspicions.alive(index, since: arrived.at)
-        }
-        arrived = (sample.acknowledged, sample.receivedSequence, now)
-    }
-
-    private func tell(_ event: ConnectionWatch.Event) {
-        if case .viability(false, let trouble?) = event, trouble.isSilence,
-            let path = monitor.latestPath?.interface(index)
-        {
-            monitor.suspicions.silent(path, at: .now)
-        }
-        for observer in observers { observer(event) }
-    }
-
-    private func settle() {
-        if let timer { EventThread.shared.cancelTimer(timer) }
-        timer = machine?.nextDeadline.map { deadline in
-            EventThread.shared.schedule(at: deadline) { [weak self] in
-                self?.onEventThread { $0.timeReached() }
             }
         }
     }
 
     private func probe() {
-        guard let remote else { return }
-        probes.start(to: remote, over: index) { [weak self] in
-            self?.onEventThread { runner in
-                runner.monitor.suspicions.alive(runner.index, since: .now)
-                runner.perform(runner.machine?.probeAnswered(at: .now))
-            }
+        probes.start(to: subject.remote, over: index) { [weak self] in
+            guard let self else { return }
+            monitor.suspicions.alive(index, since: .now)
+            perform(machine?.probeAnswered(at: .now))
+            settle()
         }
     }
 }

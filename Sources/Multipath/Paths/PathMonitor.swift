@@ -53,25 +53,36 @@ public final class PathMonitor: Sendable {
         public init() {}
     }
 
+    package let runtime: Runtime
     let lifetime: Lifetime
     /// What connections over its paths have found out by themselves.
     let suspicions = SuspicionBoard()
 
     /// Reads nothing yet: that happens at first use, and so do its errors.
-    public init(_ configuration: Configuration = Configuration()) {
-        let kernel = KernelPaths(configuration)
-        lifetime = Lifetime(kernel) { kernel.counters }
+    public convenience init(_ configuration: Configuration = Configuration()) {
+        self.init(configuration, recorder: nil)
     }
 
-    /// The same, with all that the kernel and others tell it handed to a recorder.
-    package init(_ configuration: Configuration = Configuration(), recorder: PathRecorder) {
+    /// - Parameters:
+    ///   - recorder: gets all that the kernel and others tell the monitor; nil for none.
+    ///   - runtime: where the monitor lives, and with it the connectors and connections that use it.
+    package init(
+        _ configuration: Configuration = Configuration(), recorder: PathRecorder?,
+        runtime: Runtime = .process
+    ) {
         let kernel = KernelPaths(configuration, recorder: recorder)
-        lifetime = Lifetime(kernel) { kernel.counters }
+        self.runtime = runtime
+        lifetime = Lifetime(kernel, runtime) { kernel.counters }
     }
 
     /// A monitor of whatever the source tells; what the kernel says is not asked for.
-    public init(source: some PathSource) {
-        lifetime = Lifetime(source) { Counters() }
+    public convenience init(source: some PathSource) {
+        self.init(source: source, runtime: .process)
+    }
+
+    package init(source: some PathSource, runtime: Runtime) {
+        self.runtime = runtime
+        lifetime = Lifetime(source, runtime) { Counters() }
     }
 
     /// The paths now.
@@ -102,13 +113,14 @@ public final class PathMonitor: Sendable {
 
     /// Runs the source from first use until nobody is left who could ask.
     final class Lifetime: Sendable {
-        let channel = PathChannel()
+        let channel: PathChannel
         private let source: any PathSource
         private let readCounters: @Sendable () -> Counters
         private let isStarted = Locked(false)
 
-        init(_ source: any PathSource, counters: @escaping @Sendable () -> Counters) {
+        init(_ source: any PathSource, _ runtime: Runtime, counters: @escaping @Sendable () -> Counters) {
             self.source = source
+            channel = PathChannel(runtime)
             readCounters = counters
         }
 

@@ -43,25 +43,54 @@ public struct PathUpdates: AsyncSequence, Sendable {
     }
 }
 
+/// What lives on the event thread and is told of each snapshot there.
+protocol PathListener: AnyObject {
+    func ingest(_ snapshot: PathSnapshot)
+}
+
+/// Calls a closure with each snapshot, on the event thread.
+final class SnapshotListener: PathListener {
+    private let body: (PathSnapshot) -> Void
+    init(_ body: @escaping (PathSnapshot) -> Void) { self.body = body }
+    func ingest(_ snapshot: PathSnapshot) { body(snapshot) }
+}
+
 /// Runs `LatestPath`: the lock around it, and the continuations resumed outside of it.
 final class PathChannel: Sendable {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
+    let runtime: Runtime
     let state = Locked(Machine())
     private let observers = Locked(Observers())
+    /// Only the event thread uses it.
+    private let listeners = Listeners()
 
     private struct Observers {
         var bodies: [UInt64: @Sendable (PathSnapshot) -> Void] = [:]
         var nextID: UInt64 = 0
+        /// Whether there are listeners.
+        var hasListeners = false
     }
+
+    private final class Listeners: @unchecked Sendable {
+        var all: [ObjectIdentifier: any PathListener] = [:]
+    }
+
+    init(_ runtime: Runtime) { self.runtime = runtime }
+
     /// Why it ended, if by an error. It is set before the end.
     let failure = Locked<PathMonitorError?>(nil)
 
     func publish(_ snapshot: PathSnapshot) {
         // First: what changes is told to them as well.
-        DeferredStarts.shared.hurry()
+        runtime.deferredStarts.hurry()
         resume(state.withLock { $0.publish(snapshot) })
-        for body in observers.withLock({ Array($0.bodies.values) }) { body(snapshot) }
+        let (bodies, hasListeners) = observers.withLock { (Array($0.bodies.values), $0.hasListeners) }
+        for body in bodies { body(snapshot) }
+        guard hasListeners else { return }
+        runtime.thread.submit { [listeners] in
+            for listener in listeners.all.values { listener.ingest(snapshot) }
+        }
     }
 
     /// Delivers what a source found: under a new number, or, where nothing differs that anybody is woken for, in
@@ -88,6 +117,20 @@ final class PathChannel: Sendable {
             observers.bodies[observers.nextID] = body
             return observers.nextID
         }
+    }
+
+    /// Tells an object of each snapshot that is published from now on, until `detach`. Both on the event thread, where
+    /// the object is told too.
+    func attach(_ listener: any PathListener) {
+        runtime.thread.checkIsolated()
+        listeners.all[ObjectIdentifier(listener)] = listener
+        observers.withLock { $0.hasListeners = true }
+    }
+
+    func detach(_ listener: any PathListener) {
+        runtime.thread.checkIsolated()
+        listeners.all[ObjectIdentifier(listener)] = nil
+        if listeners.all.isEmpty { observers.withLock { $0.hasListeners = false } }
     }
 
     func endObservation(_ id: UInt64) {

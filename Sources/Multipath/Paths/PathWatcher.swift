@@ -2,7 +2,8 @@ import LinuxNet
 
 /// Runs the snapshot reducer on the event thread: netlink in, snapshots out.
 actor PathWatcher {
-    nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    private nonisolated let thread: EventThread
 
     private let channel: PathChannel
     private let recorder: PathRecorder?
@@ -35,6 +36,7 @@ actor PathWatcher {
         overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel,
         recorder: PathRecorder? = nil
     ) {
+        thread = channel.runtime.thread
         self.recorder = recorder
         self.configuration = configuration
         coalescer = Coalescer(configuration: configuration.coalescing)
@@ -46,7 +48,7 @@ actor PathWatcher {
 
     /// - Parameter failed: called before the stream ends, if the monitor can't start.
     nonisolated func start(failed: @escaping @Sendable (PathMonitorError) -> Void) {
-        EventThread.shared.submit {
+        thread.submit {
             self.assumeIsolated { watcher in
                 do {
                     try watcher.open()
@@ -59,7 +61,7 @@ actor PathWatcher {
     }
 
     nonisolated func stop() {
-        EventThread.shared.submit {
+        thread.submit {
             self.assumeIsolated { $0.close() }
         }
     }
@@ -79,7 +81,7 @@ actor PathWatcher {
         }
         if networkManager != nil, configuration.waitsForNetworkManager > .zero {
             let end = MonotonicTime.now.advanced(by: configuration.waitsForNetworkManager)
-            patience = EventThread.shared.schedule(at: end) { [unowned self] in
+            patience = thread.schedule(at: end) { [unowned self] in
                 self.assumeIsolated { $0.waitNoLonger() }
             }
         } else {
@@ -88,7 +90,7 @@ actor PathWatcher {
     }
 
     private func waitNoLonger() {
-        if let patience { EventThread.shared.cancelTimer(patience) }
+        if let patience { thread.cancelTimer(patience) }
         patience = nil
         deliver()
     }
@@ -97,7 +99,7 @@ actor PathWatcher {
 
     private func watchHints() {
         if configuration.readsHints {
-            let watch = HintWatch()
+            let watch = HintWatch(on: thread)
             hints = watch
             watch.start { [unowned self] in self.assumeIsolated { $0.hintsChanged() } }
         }
@@ -133,7 +135,7 @@ actor PathWatcher {
             devices: devices, receiveBuffer: configuration.receiveBuffer)
         let tables = try RouteTables(devices: devices)
         recorder?.listen(to: devices, notifications, tables)
-        registration = try EventThread.shared.add(notifications.descriptor, for: .readable) {
+        registration = try thread.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
             self.assumeIsolated { $0.takeNotifications() }
         }
@@ -142,7 +144,7 @@ actor PathWatcher {
 
     private func closeSockets() {
         earlier = count()
-        if let registration { EventThread.shared.remove(registration) }
+        if let registration { thread.remove(registration) }
         (registration, notifications, tables) = (nil, nil, nil)
     }
 
@@ -151,7 +153,7 @@ actor PathWatcher {
         hints?.stop()
         networkManager?.stop()
         for timer in [retry, delivery, patience].compactMap({ $0 }) + laterLooks.values {
-            EventThread.shared.cancelTimer(timer)
+            thread.cancelTimer(timer)
         }
         (retry, delivery, patience, laterLooks, hints, networkManager) = (nil, nil, nil, [:], nil, nil)
         channel.end()
@@ -221,7 +223,7 @@ actor PathWatcher {
                 lateEvents.insert(number)
                 continue
             }
-            laterLooks[number] = EventThread.shared.schedule(at: MonotonicTime.now.advanced(by: delay)) {
+            laterLooks[number] = thread.schedule(at: MonotonicTime.now.advanced(by: delay)) {
                 [unowned self] in self.assumeIsolated { $0.takeLaterLook(number) }
             }
         }
@@ -245,9 +247,9 @@ actor PathWatcher {
     }
 
     private func setDeliveryTimer() {
-        if let delivery { EventThread.shared.cancelTimer(delivery) }
+        if let delivery { thread.cancelTimer(delivery) }
         delivery = coalescer.nextDeadline.map { deadline in
-            EventThread.shared.schedule(at: deadline) { [unowned self] in
+            thread.schedule(at: deadline) { [unowned self] in
                 self.assumeIsolated { watcher in
                     watcher.delivery = nil
                     if watcher.coalescer.timeReached(.now) { watcher.deliver() }
@@ -282,7 +284,7 @@ actor PathWatcher {
 
     private func readLater(after delay: Duration) {
         guard retry == nil else { return }
-        retry = EventThread.shared.schedule(at: MonotonicTime.now.advanced(by: delay)) { [unowned self] in
+        retry = thread.schedule(at: MonotonicTime.now.advanced(by: delay)) { [unowned self] in
             self.assumeIsolated { watcher in
                 watcher.retry = nil
                 watcher.stale = .all

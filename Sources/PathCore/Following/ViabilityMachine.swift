@@ -60,6 +60,12 @@ package struct ViabilityMachine: Sendable {
         [nextSample, candidateDeadline].compactMap { $0 }.min()
     }
 
+    /// Whether `dataWasSent` is to be said when data is sent.
+    package var awaitsData: Bool { connection.isTCP && sentAt == nil && sending.nextSample == nil }
+
+    /// Whether samples are wanted for what was sent, which happens soon and often.
+    package var watchesSending: Bool { connection.isTCP && !awaitsData }
+
     /// Whether a sample is due.
     package func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
 

@@ -29,8 +29,7 @@ extension FollowedConnection {
     /// - Parameter needsRoute: whether the connection came about by a default route, and so needs one still.
     func trouble(in snapshot: PathSnapshot, _ policy: PathPolicy, needsRoute: Bool) -> PathTrouble? {
         guard isTCP else {
-            let works = snapshot.interfaces.contains { policy.refusal(of: $0) == nil }
-            return works || !needsRoute ? nil : .noPath
+            return !needsRoute || policy.allowsAny(in: snapshot) ? nil : .noPath
         }
         guard let own = snapshot.interface(interface) else { return .interfaceGone }
         let exclusion = snapshot.excluded.first { $0.interface.index == interface }?.reason
@@ -56,11 +55,7 @@ extension FollowedConnection {
 
     /// The path that would be chosen for it now, if that is another one.
     func better(in snapshot: PathSnapshot, _ policy: PathPolicy) -> PathInterface? {
-        func isFit(_ path: PathInterface) -> Bool {
-            policy.refusal(of: path) == nil && families.contains { path.supports($0) }
-        }
-        let fit = snapshot.interfaces.filter(isFit)
-        let best = fit.first { $0.name == policy.preferredInterface } ?? fit.first
+        let best = policy.allowed(in: snapshot).first { path in families.contains { path.supports($0) } }
         return best?.index == interface ? nil : best
     }
 }

@@ -52,4 +52,22 @@ public struct PathPolicy: Sendable, Hashable {
         if !allowsConstrainedPaths, interface.isConstrained { return .constrained }
         return nil
     }
+
+    /// The paths that may be used, the one that is liked best first: the preferred interface, then the snapshot's own
+    /// order. Every choice of a path begins with this list.
+    package func allowed(in snapshot: PathSnapshot) -> [PathInterface] { allowed(among: snapshot.interfaces) }
+
+    /// The same of a part of the paths.
+    package func allowed(among paths: [PathInterface]) -> [PathInterface] {
+        var allowed = paths.filter { refusal(of: $0) == nil }
+        if let preferredInterface, let place = allowed.firstIndex(where: { $0.name == preferredInterface }) {
+            allowed.insert(allowed.remove(at: place), at: 0)
+        }
+        return allowed
+    }
+
+    /// Whether any path may be used.
+    package func allowsAny(in snapshot: PathSnapshot) -> Bool {
+        snapshot.interfaces.contains { refusal(of: $0) == nil }
+    }
 }

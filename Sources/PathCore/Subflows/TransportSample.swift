@@ -155,6 +155,13 @@ package struct SubflowSample: Sendable, Hashable {
     /// The bytes received, and the peer's FIN, which takes a sequence number too.
     package var receivedSequence: UInt64 { bytesReceived + (state.hasFIN ? 1 : 0) }
 
+    /// A subflow that has carried nothing yet.
+    package init(id: UInt32) {
+        self.init(
+            id: id, local: nil, remote: nil, bytesSent: 0, bytesRetransmitted: 0, bytesReceived: 0,
+            smoothedRTT: .zero, rttVariation: .zero, minimumRTT: nil)
+    }
+
     /// Whether something is on its way or waits to be.
     package var isOutstanding: Bool { unacknowledged > 0 || unsent > 0 }
 }

@@ -143,7 +143,7 @@ struct ViabilityMachineTests {
 
     /// A path on which bytes are sent, as TCP_INFO shows it. RTT 20 ms.
     private struct Path {
-        var sample = SubflowSample.ofTCP()
+        var sample = SubflowSample(id: 0)
 
         init() {
             sample.smoothedRTT = .milliseconds(20)
@@ -352,14 +352,5 @@ struct ViabilityMachineTests {
                 ? machine.sample(sample, at: Self.time(901)) : machine.probeAnswered(at: Self.time(901))
             #expect(back == [.viability(true, nil)])
         }
-    }
-}
-
-extension SubflowSample {
-    /// Of a connection where nothing has happened yet.
-    fileprivate static func ofTCP() -> SubflowSample {
-        SubflowSample(
-            id: 0, local: nil, remote: nil, bytesSent: 0, bytesRetransmitted: 0, bytesReceived: 0,
-            smoothedRTT: .zero, rttVariation: .zero, minimumRTT: nil)
     }
 }

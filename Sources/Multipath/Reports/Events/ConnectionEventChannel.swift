@@ -8,13 +8,20 @@ package final class ConnectionEventChannel: Sendable {
     private struct State {
         var machine = Machine()
         var applicationProtocol: String?
+        /// What the connection carried, once it has ended: a report is made where a consumer asks for it.
+        var meter: TransferMeter?
+
+        var closing: () -> TransferReport {
+            {
+                guard let meter else { preconditionFailure("a connection that has ended has its books") }
+                return meter.report()
+            }
+        }
     }
 
-    private let meter: TransferMeter
     private let state = Locked(State())
 
-    /// - Parameter meter: gives the last event's report. It has finished when `close` is called.
-    package init(_ meter: TransferMeter) { self.meter = meter }
+    init() {}
 
     /// A sequence of the events; each of its iterators is a consumer of its own.
     package var events: ConnectionEvents { ConnectionEvents(channel: self) }
@@ -35,7 +42,7 @@ package final class ConnectionEventChannel: Sendable {
     ///
     /// - Parameter report: nil for a connection that was accepted.
     package func begin(_ report: EstablishmentReport?) {
-        resume(state.withLock { $0.machine.begin(report, closing: meter.report) })
+        resume(state.withLock { $0.machine.begin(report, closing: $0.closing) })
     }
 
     /// Something has happened to the connection.
@@ -50,8 +57,14 @@ package final class ConnectionEventChannel: Sendable {
     }
 
     /// The connection has ended.
-    package func close() {
-        resume(state.withLock { $0.machine.close(meter.report) })
+    ///
+    /// - Parameter meter: all that it carried.
+    func close(_ meter: TransferMeter) {
+        let wakes = state.withLock { state in
+            state.meter = meter
+            return state.machine.close(state.closing)
+        }
+        resume(wakes)
     }
 
     func addConsumer() -> UInt64 { state.withLock { $0.machine.addConsumer() } }
@@ -61,7 +74,7 @@ package final class ConnectionEventChannel: Sendable {
     func next(_ id: UInt64) async -> ConnectionEvent? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let wake = state.withLock { $0.machine.next(id, continuation, closing: meter.report) }
+                let wake = state.withLock { $0.machine.next(id, continuation, closing: $0.closing) }
                 if let wake { resume([wake]) }
             }
         } onCancel: {

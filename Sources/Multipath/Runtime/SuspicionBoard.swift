@@ -22,7 +22,7 @@ final class SuspicionBoard: Sendable {
     }
 
     /// What a steered connection finds out about its paths.
-    func take(_ event: SteeringEvent, in snapshot: PathSnapshot?) {
+    func ingest(_ event: SteeringEvent, in snapshot: PathSnapshot?) {
         switch event {
         case .failed(let name, let trouble) where trouble.isSilence:
             if let path = snapshot?.interface(named: name) { silent(path, at: .now) }

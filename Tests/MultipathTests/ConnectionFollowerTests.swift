@@ -5,12 +5,12 @@ import Testing
 @testable import LinuxNet
 @testable import Multipath
 
-@Suite("A connection's watch")
-struct ConnectionWatchTests {
-    /// A listener on loopback, and what a watch of a connection to it tells.
+@Suite("A connection's follower")
+struct ConnectionFollowerTests {
+    /// A listener on loopback, and what the follower of a connection to it tells.
     private final class World: Sendable {
         let monitor = PathMonitor()
-        let events = Locked<[ConnectionWatch.Event]>([])
+        let events = Locked<[ConnectionEvent]>([])
         private let listener: StreamSocket
         let port: UInt16
 
@@ -28,8 +28,8 @@ struct ConnectionWatchTests {
 
         func accept() -> StreamSocket? { listener.accept() }
 
-        func listen(_ watch: ConnectionWatch) {
-            watch.observe { event in self.events.withLock { $0.append(event) } }
+        func listen(_ follower: ConnectionFollower) {
+            follower.observe { event in self.events.withLock { $0.append(event) } }
         }
 
         func publish(_ snapshot: PathSnapshot) {
@@ -37,29 +37,34 @@ struct ConnectionWatchTests {
             EventThread.shared.submit { monitor.lifetime.channel.publish(snapshot) }
         }
 
-        var told: [ConnectionWatch.Event] { events.withLock { $0 } }
+        var told: [ConnectionEvent] { events.withLock { $0 } }
     }
 
-    @Test("tells that the interface is gone and back, and tells late comers what is the case")
+    @Test("tells that the interface is gone and back, and tells late listeners what is the case")
     func interface() async throws {
         let world = try World()
         let socket = try await world.connect()
-        let watch = try socket.watch()
-        world.listen(watch)
+        let follower = try socket.follow()
+        world.listen(follower)
         var snapshot = try await world.monitor.currentPath()
         let real = snapshot
         snapshot.excluded.removeAll { $0.interface.name == "lo" }
         snapshot.generation += 1
         world.publish(snapshot)
-        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
-        let late = Locked<[ConnectionWatch.Event]>([])
-        watch.observe { event in late.withLock { $0.append(event) } }
+        try await Program.wait("the loss") {
+            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)]
+        }
+        let late = Locked<[ConnectionEvent]>([])
+        follower.observe { event in late.withLock { $0.append(event) } }
         world.publish(real)
         try await Program.wait("the return") {
-            world.told == [.viability(false, .interfaceGone), .viability(true, nil)]
+            world.told == [
+                .viabilityChanged(isViable: false, reason: .interfaceGone),
+                .viabilityChanged(isViable: true, reason: nil),
+            ]
         }
         #expect(late.withLock { $0 } == world.told)
-        watch.stop()
+        follower.stop()
         _ = socket.report
     }
 
@@ -68,14 +73,16 @@ struct ConnectionWatchTests {
         let world = try World()
         let socket = try await world.connect()
         var snapshot = try await world.monitor.currentPath()
-        let watch = try socket.watch()
-        // Before anything else on the event thread, and with it the watch's own beginning.
+        let follower = try socket.follow()
+        // Before anything else on the event thread, and with it the follower's own beginning.
         snapshot.excluded.removeAll { $0.interface.name == "lo" }
         snapshot.generation += 1
         world.publish(snapshot)
-        world.listen(watch)
-        try await Program.wait("the loss") { world.told == [.viability(false, .interfaceGone)] }
-        watch.stop()
+        world.listen(follower)
+        try await Program.wait("the loss") {
+            world.told == [.viabilityChanged(isViable: false, reason: .interfaceGone)]
+        }
+        follower.stop()
         _ = socket.report
     }
 
@@ -83,14 +90,14 @@ struct ConnectionWatchTests {
     func silence() async throws {
         let world = try World()
         let socket = try await world.connect()
-        let watch = try socket.watch()
-        world.listen(watch)
+        let follower = try socket.follow()
+        world.listen(follower)
         try await Program.wait("the connection") { world.accept() != nil }
-        watch.expectsData = true
+        follower.expectsData = true
         for _ in 0..<2 { try await Program.wait("a question") { world.accept() != nil } }
         #expect(world.told == [])
-        #expect(watch.expectsData)
-        watch.stop()
+        #expect(follower.expectsData)
+        follower.stop()
         _ = socket.report
     }
 
@@ -99,8 +106,8 @@ struct ConnectionWatchTests {
         let world = try World()
         let socket = try await world.connect()
         // A full queue drops SYNs without a word, as a dead path does. Its length rounds up, so fill it well.
-        let watch = try socket.watch()
-        world.listen(watch)
+        let follower = try socket.follow()
+        world.listen(follower)
         var others: [LeasedSocket] = []
         while others.count < 300 {
             var configuration = ConnectionConfiguration()
@@ -115,13 +122,17 @@ struct ConnectionWatchTests {
             }
         }
         #expect(others.count < 300)
-        watch.expectsData = true
-        try await Program.wait("the verdict") { world.told == [.viability(false, .noAnswer)] }
+        follower.expectsData = true
+        try await Program.wait("the verdict") {
+            world.told == [.viabilityChanged(isViable: false, reason: .noAnswer)]
+        }
         for other in others { other.close() }
         // Room again: a later question is answered.
         while world.accept() != nil {}
-        try await Program.wait("the answer") { world.told.last == .viability(true, nil) }
-        watch.stop()
+        try await Program.wait("the answer") {
+            world.told.last == .viabilityChanged(isViable: true, reason: nil)
+        }
+        follower.stop()
         _ = socket.report
     }
 
@@ -135,8 +146,8 @@ struct ConnectionWatchTests {
                 peer = world.accept()
                 return peer != nil
             }
-            leased.watch.expectsData = true
-            leased.watch.dataWasSent()
+            leased.follower.expectsData = true
+            leased.follower.didSend(1)
             leased.close()
             // The peer sees the end: no descriptor of the connection is left.
             guard let peer = peer.take() else { continue }
@@ -144,9 +155,9 @@ struct ConnectionWatchTests {
                 withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { peer.read(into: $0) }
                     == .moved(0)
             }
-            leased.watch.dataWasSent()
-            leased.watch.expectsData = false
-            leased.watch.stop()
+            leased.follower.didSend(1)
+            leased.follower.expectsData = false
+            leased.follower.stop()
         }
     }
 }

@@ -19,9 +19,9 @@ public protocol ConnectionObservation: Sendable {
     func connected(_ report: EstablishmentReport)
     /// It did not. A cancelled one is among those, with the code `.cancelled`.
     func failed(_ error: ConnectionError)
-    /// It has ended, with all it carried. Told where its `TransferMeter` finishes: for SwiftNIO's channels on
+    /// It has ended, with all it carried. Told where its `ConnectionFollower` stops: for SwiftNIO's channels on
     /// the event loop, as they close; for a descriptor of one's own when its owner says so, or lets go of the
-    /// meter.
+    /// follower; at once where it is not followed.
     func closed(_ report: TransferReport)
 }
 

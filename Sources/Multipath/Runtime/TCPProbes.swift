@@ -10,11 +10,14 @@ final class TCPProbes {
         init(_ socket: consuming StreamSocket) { self.socket = socket }
     }
 
+    private let thread: EventThread
     private var running: [Int: Probe] = [:]
     private var count = 0
 
     /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
     private static let most = 3
+
+    init(_ thread: EventThread) { self.thread = thread }
 
     deinit { endAll() }
 
@@ -31,11 +34,11 @@ final class TCPProbes {
             try socket.bind(toInterface: interface)
             let isConnected = try socket.connect(to: remote)
             // Not from inside a machine's own list of actions.
-            guard !isConnected else { return EventThread.shared.submit(body) }
+            guard !isConnected else { return thread.submit(body) }
             let number = socket.descriptor.number
             let probe = Probe(socket)
             running[id] = probe
-            probe.token = try EventThread.shared.add(number, for: .writable) { [weak self] _ in
+            probe.token = try thread.add(number, for: .writable) { [weak self] _ in
                 self?.answered(id, body)
             }
         } catch {
@@ -57,6 +60,6 @@ final class TCPProbes {
 
     private func end(_ id: Int) {
         guard let probe = running.removeValue(forKey: id) else { return }
-        if let token = probe.token { EventThread.shared.remove(token) }
+        if let token = probe.token { thread.remove(token) }
     }
 }

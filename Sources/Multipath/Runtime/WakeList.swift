@@ -1,6 +1,11 @@
 import LinuxNet
 import PathCore
 
+/// A connection that wants to be told, on the event thread, that its data moves.
+protocol WakeableConnection: AnyObject, Sendable {
+    func wake()
+}
+
 /// Connections whose data moves, on their way to the event thread.
 ///
 /// Waking a thread costs more than what it then does for one connection, and nothing is due before a round trip
@@ -8,7 +13,7 @@ import PathCore
 /// now and then, until it finds it empty.
 final class WakeList: Sendable {
     private struct State {
-        var connections: [SteeringRunner] = []
+        var connections: [any WakeableConnection] = []
         /// Whether the event thread will look without being woken.
         var isWatched = false
     }
@@ -22,21 +27,28 @@ final class WakeList: Sendable {
         return MonotonicTime(nanoseconds: (deadline.nanoseconds / step + 1) * step)
     }
 
+    private let thread: EventThread
+    private let load: SamplingLoad
     private let state = Locked(State())
 
+    init(_ thread: EventThread, _ load: SamplingLoad) {
+        self.thread = thread
+        self.load = load
+    }
+
     /// From any thread.
-    func add(_ connection: SteeringRunner) {
+    func add(_ connection: any WakeableConnection) {
         let wasWatched = state.withLock { state in
             state.connections.append(connection)
             defer { state.isWatched = true }
             return state.isWatched
         }
-        if !wasWatched { EventThread.shared.submit { [self] in look() } }
+        if !wasWatched { thread.submit { [self] in look() } }
     }
 
     /// On the event thread.
     private func look() {
-        let isCrowded = SteeringRegistry.shared.onEventThread { $0.isCrowded }
+        let isCrowded = load.isCrowded
         let awake = state.withLock { state in
             let awake = state.connections
             state.connections = []
@@ -45,6 +57,6 @@ final class WakeList: Sendable {
         }
         for connection in awake.connections { connection.wake() }
         guard awake.isWatched else { return }
-        _ = EventThread.shared.schedule(at: Self.round(.now)) { [self] in look() }
+        _ = thread.schedule(at: Self.round(.now)) { [self] in look() }
     }
 }

@@ -3,6 +3,8 @@ import PathCore
 
 /// What follows a connection from soon after its beginning.
 protocol DeferredStart: AnyObject, Sendable {
+    /// By which the kernel's path manager names the connection; nil for plain TCP.
+    var token: ConnectionToken? { get }
     /// Begins to follow the connection. On the event thread.
     func startFollowing()
 }
@@ -14,8 +16,6 @@ protocol DeferredStart: AnyObject, Sendable {
 /// kernel reports something about it, the paths change, another connection has found a path dead. Nothing is
 /// detected later for that.
 final class DeferredStarts: Sendable {
-    static let shared = DeferredStarts()
-
     /// How long a start waits while nothing happens to its connection.
     static let pause = Duration.milliseconds(20)
 
@@ -25,7 +25,10 @@ final class DeferredStarts: Sendable {
         var isTimed = false
     }
 
+    private let thread: EventThread
     private let state = Locked(State())
+
+    init(_ thread: EventThread) { self.thread = thread }
 
     // MARK: From any thread
 
@@ -35,7 +38,7 @@ final class DeferredStarts: Sendable {
             defer { state.isTimed = true }
             return state.isTimed
         }
-        if !wasTimed { EventThread.shared.submit { [self] in setTimer(at: .now.advanced(by: Self.pause)) } }
+        if !wasTimed { thread.submit { [self] in setTimer(at: .now.advanced(by: Self.pause)) } }
     }
 
     /// - Returns: whether the start was still waiting. Of several callers one gets true.
@@ -47,13 +50,18 @@ final class DeferredStarts: Sendable {
     /// the event thread.
     func hurry() {
         guard state.withLock({ !$0.waiting.isEmpty }) else { return }
-        if EventThread.shared.isIsolatingCurrentContext() == true { return startAll { _ in true } }
-        EventThread.shared.submit { [self] in startAll { _ in true } }
+        if thread.isIsolatingCurrentContext() == true { return startAll() }
+        thread.submit { [self] in startAll() }
     }
 
     // MARK: On the event thread
 
-    func startAll(where isTurn: (any DeferredStart) -> Bool) {
+    func startAll() { start { _ in true } }
+
+    /// Starts the connection that the kernel's path manager names so.
+    func start(_ token: ConnectionToken) { start { $0.token == token } }
+
+    private func start(where isTurn: (any DeferredStart) -> Bool) {
         let due: [any DeferredStart] = state.withLock { state in
             guard !state.waiting.isEmpty else { return [] }
             let turn = state.waiting.filter { isTurn($0.value.connection) }
@@ -64,7 +72,7 @@ final class DeferredStarts: Sendable {
     }
 
     private func setTimer(at deadline: MonotonicTime) {
-        _ = EventThread.shared.schedule(at: deadline) { [self] in timeReached() }
+        _ = thread.schedule(at: deadline) { [self] in timeReached() }
     }
 
     private func timeReached() {

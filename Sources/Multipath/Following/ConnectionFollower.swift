@@ -1,0 +1,353 @@
+import LinuxNet
+import Synchronization
+
+/// Follows one connection from its beginning to its end: counts its bytes by path, tells whether its path still carries
+/// it, and steers an MPTCP connection's subflows as its mode says.
+///
+/// It holds a second descriptor of the socket, so that it never asks about a number that another file has by now. Call
+/// `stop` as soon as you have closed the first one: until then the connection stays open.
+///
+/// The kernel's tables are watched for nothing. Samples are taken only while bytes are outstanding (say `didSend`) or
+/// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
+/// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
+public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
+    /// What is known of the connection as it begins to be followed.
+    struct Facts: Sendable {
+        var transport: Transport
+        /// How far its subflows can be steered, as far as its socket tells.
+        var level: ControlLevel
+        /// By which the kernel's path manager names it; nil for plain TCP.
+        var token: ConnectionToken?
+        var local: IPEndpoint?
+        var remote: IPEndpoint?
+        /// The interface of the first subflow; 0 and nil where it is not known.
+        var interface: InterfaceIndex = 0
+        var interfaceName: String?
+        /// The destination's other addresses: what has no route to the first may have one to them.
+        var otherRemotes: [IPEndpoint] = []
+        /// When it was established.
+        var established = MonotonicTime.now
+        /// How its subflows are steered; nil for not at all.
+        var steering: SteeringConfiguration?
+        var permissions = SteeringRegistry.Permissions()
+        /// How its path is judged; nil for not at all.
+        var viability: ViabilityRunner.Subject?
+    }
+
+    private struct State: ~Copyable {
+        /// The second descriptor; nil after the end.
+        var descriptor: Descriptor?
+        var meter: TransferMeter
+        /// When the machines' last sample was taken.
+        var sampled: MonotonicTime
+        /// The keepalive probe that is under way.
+        var probe: KeepaliveProbe?
+        /// The paths when the connection began to be followed.
+        var firstSnapshot: PathSnapshot?
+        /// Nil until the connection is followed.
+        var machines: FollowerMachines?
+        var newListeners: [@Sendable (ConnectionEvent) -> Void] = []
+        var expectsData = false
+    }
+
+    private let facts: Facts
+    private let monitor: PathMonitor
+    private let end: ConnectionEnd?
+    private let state: Locked<State>
+    private let log = ConnectionEventChannel()
+    /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
+    private let written = Atomic<Int64>(0)
+    /// Whether the machines are told when data moves.
+    private let isAsleep = Atomic(false)
+    /// What the user has sent and received since the meter was told.
+    private let sent = Atomic<Int>(0)
+    private let received = Atomic<Int>(0)
+    /// When to book what the subflows have carried although no machine asks for a sample; `Int64.max` for never.
+    private let nextBooking = Atomic<Int64>(.max)
+    /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
+    private static let bookingInterval = Duration.milliseconds(100)
+    /// How long the books may go without a sample where glances are enough for the machines.
+    private static let longestGlance = Duration.seconds(1)
+
+    /// - Parameters:
+    ///   - descriptor: a connected socket's, which stays its owner's.
+    ///   - sample: its state now.
+    ///   - end: hears of the connection's end.
+    init(
+        _ descriptor: CInt, _ facts: Facts, sample: TransportSample?, monitor: PathMonitor,
+        end: ConnectionEnd? = nil
+    ) throws(SystemError) {
+        self.facts = facts
+        self.monitor = monitor
+        self.end = end
+        var meter = TransferMeter(
+            transport: facts.transport, level: facts.level, interface: facts.interfaceName,
+            started: facts.established)
+        if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
+        state = Locked(
+            State(
+                descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established)
+        )
+    }
+
+    deinit { stop() }
+
+    var token: ConnectionToken? { facts.token }
+
+    /// The connection has come about: its events begin, and so does the following.
+    ///
+    /// - Parameter report: how it came about; nil for a connection that was accepted or adopted.
+    package func begin(_ report: EstablishmentReport?) {
+        log.begin(report)
+        start()
+    }
+
+    /// Begins to follow: a moment later where nothing is lost by that. What is sent then is known, and the caller does
+    /// not wait to hear how far the connection can be steered.
+    private func start() {
+        let latest = monitor.latestPath
+        let isOpen = state.withLock { state in
+            state.firstSnapshot = latest
+            return state.descriptor != nil
+        }
+        guard isOpen else { return }
+        let mayWait = !facts.permissions.isForeign && facts.steering?.hasHints ?? true
+        guard mayWait else { return monitor.runtime.thread.submit { [self] in startFollowing() } }
+        monitor.runtime.deferredStarts.add(self)
+        sleep()
+    }
+
+    // MARK: What the connection's user says
+
+    /// The user has written so many bytes. It costs next to nothing, and makes a dead path known tens of milliseconds
+    /// later instead of a second.
+    public func didSend(_ count: Int) {
+        sent.wrappingAdd(count, ordering: .relaxed)
+        if written.load(ordering: .relaxed) == 0 {
+            _ = written.compareExchange(
+                expected: 0, desired: MonotonicTime.now.nanoseconds, ordering: .relaxed)
+        }
+        dataMoves()
+    }
+
+    /// The user has read so many bytes.
+    public func didReceive(_ count: Int) {
+        received.wrappingAdd(count, ordering: .relaxed)
+        if facts.transport.isMPTCP { dataMoves() }
+    }
+
+    private func dataMoves() {
+        if isAsleep.load(ordering: .relaxed), isAsleep.exchange(false, ordering: .relaxed) {
+            monitor.runtime.wakeList.add(self)
+        }
+        let due = nextBooking.load(ordering: .relaxed)
+        guard due != .max else { return }
+        let now = MonotonicTime.now
+        guard now.nanoseconds >= due else { return }
+        nextBooking.store(now.advanced(by: Self.bookingInterval).nanoseconds, ordering: .relaxed)
+        book(.all)
+    }
+
+    /// Whether the connection's user waits for bytes: an answer, the rest of a download. While it is set, silence
+    /// makes this ask whether the peer is still there, by a handshake over the same path that is closed at once:
+    /// after about 100 ms of silence at first, then ever less often. Of plain TCP only; MPTCP's subflows are asked
+    /// anyway.
+    public var expectsData: Bool {
+        get { state.withLock { $0.expectsData } }
+        set {
+            let machines = state.withLock { state in
+                defer { state.expectsData = newValue }
+                return state.expectsData == newValue ? nil : state.machines
+            }
+            if let machines {
+                monitor.runtime.thread.submit { machines.ingestExpectation() }
+            } else if newValue, monitor.runtime.deferredStarts.remove(self) {
+                monitor.runtime.thread.submit { [self] in startFollowing() }
+            }
+        }
+    }
+
+    // MARK: What the connection's user hears
+
+    /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
+    /// tasks may iterate.
+    public var events: ConnectionEvents { log.events }
+
+    /// How the connection came about; nil for one that was accepted or adopted.
+    public var establishment: EstablishmentReport? { log.establishment }
+
+    /// The protocol that both ends agreed on in TLS (ALPN, RFC 7301).
+    package var applicationProtocol: String? { log.applicationProtocol }
+
+    package func agreed(on applicationProtocol: String?) { log.applicationProtocol = applicationProtocol }
+
+    /// Whether `stop` was called.
+    package var isStopped: Bool { log.isClosed }
+
+    /// Calls a closure with what happens from now on, on a thread that must not be held up. What is the case already
+    /// is told first. Events come in order, and none after `stop` has returned and a few that were under way.
+    package func observe(_ body: @escaping @Sendable (ConnectionEvent) -> Void) {
+        let machines = state.withLock { state in
+            if state.descriptor != nil { state.newListeners.append(body) }
+            return state.machines
+        }
+        if let machines { monitor.runtime.thread.submit { machines.ingestListeners() } }
+    }
+
+    /// The peer's endpoint.
+    public var remote: IPEndpoint? { facts.remote }
+
+    /// What carries the bytes now.
+    public var transport: Transport {
+        state.withLock { state in
+            sample(&state, .all)
+            return state.meter.transport
+        }
+    }
+
+    /// How far the subflows can be steered, and why no further.
+    public var control: ControlLevel { state.withLock { $0.meter.level } }
+
+    /// What was carried so far, by path. After `stop`: all.
+    public func transferReport() -> TransferReport {
+        state.withLock { state in
+            sample(&state, .all)
+            count(&state)
+            return state.meter.report()
+        }
+    }
+
+    /// Ends the following, and lets go of the socket. The subflows stay as they are.
+    public func stop() {
+        let ended = state.withLock { state -> (machines: FollowerMachines?, meter: TransferMeter)? in
+            guard let number = state.descriptor?.number else { return nil }
+            sample(&state, .all)
+            // Its owner may go on using the socket.
+            endIdleProbe(&state, number)
+            state.descriptor = nil
+            state.meter.end()
+            state.newListeners = []
+            count(&state)
+            let machines = state.machines.take()
+            return (machines, state.meter)
+        }
+        guard let ended else { return }
+        log.close(ended.meter)
+        end?.ended(ended.meter.report())
+        if let machines = ended.machines {
+            monitor.runtime.thread.submit { machines.end() }
+        } else {
+            _ = monitor.runtime.deferredStarts.remove(self)
+        }
+    }
+
+    // MARK: On the event thread
+
+    func startFollowing() {
+        isAsleep.store(false, ordering: .relaxed)
+        let begun = state.withLock { state -> (machines: FollowerMachines, first: PathSnapshot?)? in
+            guard state.descriptor != nil, state.machines == nil else { return nil }
+            let machines = FollowerMachines(self, facts, monitor)
+            state.machines = machines
+            return (machines, state.firstSnapshot.take())
+        }
+        guard let begun else { return }
+        begun.machines.begin(begun.first)
+    }
+
+    func wake() {
+        let machines = state.withLock { $0.machines }
+        if let machines {
+            machines.dataMoves(wasSent: written.load(ordering: .relaxed) != 0)
+        } else if monitor.runtime.deferredStarts.remove(self) {
+            startFollowing()
+        }
+    }
+
+    /// Tells the machines when data moves, once.
+    func sleep() {
+        isAsleep.store(true, ordering: .relaxed)
+        // Data that was written while this was awake has woken nothing.
+        if written.load(ordering: .relaxed) != 0 { dataMoves() }
+    }
+
+    func takeNewListeners() -> [@Sendable (ConnectionEvent) -> Void] {
+        state.withLock { state in
+            defer { state.newListeners = [] }
+            return state.newListeners
+        }
+    }
+
+    func set(_ level: ControlLevel) { state.withLock { $0.meter.level = level } }
+
+    /// - Parameter isSteered: whether a machine asks for samples while data moves.
+    func note(isSteered: Bool) {
+        let next = MonotonicTime.now.advanced(by: Self.bookingInterval).nanoseconds
+        nextBooking.store(isSteered || !facts.transport.isMPTCP ? .max : next, ordering: .relaxed)
+    }
+
+    /// Something has happened to the connection.
+    package func tell(_ event: ConnectionEvent) {
+        if case .steering(let event) = event {
+            state.withLock { $0.meter.note(event) }
+            log.add(event)
+        } else {
+            log.add(event)
+        }
+    }
+
+    func look(mayGlance: Bool) -> SteeringLook {
+        // First: what is written after the sample is to be told again.
+        let first = written.exchange(0, ordering: .relaxed)
+        return state.withLock { state in
+            guard let number = state.descriptor?.number else { return .closed }
+            let now = MonotonicTime.now
+            if first != 0, mayGlance, state.sampled.duration(to: now) < Self.longestGlance,
+                TransportSample.isAllAcknowledged(number)
+            {
+                return .nothingWaits
+            }
+            guard var sample = TransportSample.read(number) else { return .closed }
+            state.sampled = now
+            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+            // Only suspicion has to know it, and where there was none lately there is none soon.
+            if !mayGlance { sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number) }
+            return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
+        }
+    }
+
+    func book(_ naming: TransferMeter.Naming) { state.withLock { sample(&$0, naming) } }
+
+    /// - Returns: whether a probe was sent that is to be ended soon.
+    func probeIdle() -> Bool {
+        state.withLock { state in
+            // The one before has changed the settings that this one would take for the user's.
+            guard let number = state.descriptor?.number, state.probe == nil else { return false }
+            state.probe = KeepaliveProbe(number)
+            return state.probe != nil
+        }
+    }
+
+    func endIdleProbe() {
+        state.withLock { state in
+            if let number = state.descriptor?.number { endIdleProbe(&state, number) }
+        }
+    }
+
+    // MARK: Under the lock
+
+    private func endIdleProbe(_ state: inout State, _ number: CInt) {
+        state.probe?.restore(number)
+        state.probe = nil
+    }
+
+    private func sample(_ state: inout State, _ naming: TransferMeter.Naming) {
+        guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
+        state.meter.ingest(sample, naming: naming) { monitor.latestPath }
+    }
+
+    private func count(_ state: inout State) {
+        state.meter.count(
+            sent: sent.exchange(0, ordering: .relaxed), received: received.exchange(0, ordering: .relaxed))
+    }
+}

@@ -1,0 +1,193 @@
+import LinuxNet
+
+/// What the event thread does for one connection: runs its machines and takes the samples they ask for, each once for
+/// all. It is made when the connection begins to be followed, and ends with `end`.
+final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
+    /// Whoever drops the follower without stopping it ends this as well.
+    private weak var follower: ConnectionFollower?
+    private let monitor: PathMonitor
+    private let facts: ConnectionFollower.Facts
+    private var viability: ViabilityRunner?
+    private var steering: SteeringRunner?
+    /// The paths when the connection came about, until steering begins.
+    private var firstSnapshot: PathSnapshot?
+    /// How far the connection can be steered, until steering begins.
+    private var assignment = SteeringRegistry.Assignment()
+    private var listeners: [@Sendable (ConnectionEvent) -> Void] = []
+    private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
+    private var isEnded = false
+
+    private var runtime: Runtime { monitor.runtime }
+
+    init(_ follower: ConnectionFollower, _ facts: ConnectionFollower.Facts, _ monitor: PathMonitor) {
+        self.follower = follower
+        self.facts = facts
+        self.monitor = monitor
+    }
+
+    /// - Parameter first: the paths when the connection came about.
+    func begin(_ first: PathSnapshot?) {
+        if let subject = facts.viability {
+            viability = ViabilityRunner(subject, monitor: monitor) { [unowned self] in
+                tell($0)
+            } settle: { [unowned self] in
+                settle()
+            }
+        }
+        firstSnapshot = first
+        if let token = facts.token, facts.steering != nil {
+            assignment = runtime.steering.assignment(of: token, facts.permissions)
+            if let level = assignment.level { follower?.set(level) }
+        }
+        follower?.note(isSteered: assignment.control != nil)
+        ingestListeners()
+        monitor.lifetime.start()
+        monitor.channel.attach(self)
+        let latest = monitor.latestPath
+        if let first { viability?.ingest(first) }
+        if let latest, latest.generation != first?.generation { viability?.ingest(latest) }
+        if let latest { steer(latest) }
+        ingestExpectation()
+    }
+
+    func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        monitor.channel.detach(self)
+        viability?.end()
+        steering?.end()
+        (viability, steering, listeners) = (nil, nil, [])
+        if let timer { runtime.thread.cancelTimer(timer.token) }
+        timer = nil
+    }
+
+    // MARK: Inputs
+
+    func ingest(_ snapshot: PathSnapshot) {
+        guard !isEnded else { return }
+        viability?.ingest(snapshot)
+        if let steering {
+            steering.ingest(snapshot)
+        } else {
+            steer(snapshot)
+        }
+        settle()
+    }
+
+    /// Begins to steer, where there is control: without it there is nothing to decide.
+    private func steer(_ snapshot: PathSnapshot) {
+        guard let control = assignment.control, var configuration = facts.steering, let token = facts.token,
+            let local = facts.local, let remote = facts.remote
+        else { return }
+        configuration.isAlone = assignment.isAlone
+        let interface =
+            facts.interface != 0 ? facts.interface : snapshot.interface(with: local.address)?.index ?? 0
+        let steering = SteeringRunner(
+            SteeringMachine(
+                configuration,
+                SteeredConnection(
+                    token: token, local: local, remote: remote, interface: interface,
+                    otherRemotes: facts.otherRemotes), at: .now),
+            of: token, control: control, monitor: monitor, host: self)
+        self.steering = steering
+        runtime.steering.add(steering, isAlone: assignment.isAlone)
+        steering.begin(firstSnapshot ?? snapshot, now: snapshot)
+        firstSnapshot = nil
+    }
+
+    /// The connection's user has written or read something.
+    func dataMoves(wasSent: Bool) {
+        guard !isEnded else { return }
+        if wasSent { viability?.dataWasSent() }
+        steering?.dataMoves()
+        settle()
+    }
+
+    func ingestExpectation() {
+        guard !isEnded, let expectsData = follower?.expectsData else { return }
+        viability?.expect(expectsData)
+        settle()
+    }
+
+    /// Tells new listeners what is the case.
+    func ingestListeners() {
+        guard !isEnded, let new = follower?.takeNewListeners(), !new.isEmpty else { return }
+        listeners += new
+        for event in viability?.told ?? [] {
+            for listener in new { listener(event) }
+        }
+    }
+
+    private func timeReached() {
+        timer = nil
+        guard !isEnded else { return }
+        // A sample looks at the time as well.
+        if !takeDueSample() {
+            viability?.timeReached()
+            steering?.timeReached()
+        }
+        settle()
+    }
+
+    // MARK: Samples
+
+    /// - Returns: whether one was due.
+    private func takeDueSample() -> Bool {
+        let now = MonotonicTime.now
+        if let steering, steering.agenda.needsSample(at: now) {
+            if !steering.takeDueSample() { end() }
+            return true
+        }
+        guard let viability, viability.needsSample(at: now) else { return false }
+        // Without a descriptor `end` is under way.
+        if case .sample(let sample, _) = look(mayGlance: false), let subflow = sample.subflows.first {
+            viability.ingest(subflow, at: now)
+            viability.timeReached()
+        }
+        return true
+    }
+
+    func look(mayGlance: Bool) -> SteeringLook { follower?.look(mayGlance: mayGlance) ?? .closed }
+
+    func book(_ naming: TransferMeter.Naming) { follower?.book(naming) }
+
+    func probeIdle() {
+        guard follower?.probeIdle() == true else { return }
+        _ = runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak follower] in
+            follower?.endIdleProbe()
+        }
+    }
+
+    // MARK: Outputs
+
+    func tell(_ event: SteeringEvent) { tell(.steering(event)) }
+
+    private func tell(_ event: ConnectionEvent) {
+        follower?.tell(event)
+        for listener in listeners { listener(event) }
+    }
+
+    /// Takes the samples that are due at once, and sets the timer for the rest.
+    func settle() {
+        for _ in 0..<4 where !isEnded { if !takeDueSample() { break } }
+        guard !isEnded else { return }
+        let agenda = steering.flatMap { $0.agenda.isOver ? nil : $0.agenda }
+        steering?.note(isActive: agenda?.nextSample != nil)
+        viability?.noteActivity()
+        if agenda?.awaitsData ?? viability?.awaitsData ?? false { follower?.sleep() }
+        let deadlines = (agenda?.nextDeadline, viability?.nextDeadline)
+        guard var deadline = deadlines.0.map({ min($0, deadlines.1 ?? $0) }) ?? deadlines.1 else {
+            if let timer { runtime.thread.cancelTimer(timer.token) }
+            timer = nil
+            return
+        }
+        // Many are looked at together.
+        if runtime.load.isCrowded { deadline = WakeList.round(deadline) }
+        // An earlier timer does no harm: it finds nothing to do, and sets the next.
+        if let timer, timer.deadline <= deadline { return }
+        if let timer { runtime.thread.cancelTimer(timer.token) }
+        timer = (
+            deadline, runtime.thread.schedule(at: deadline) { [weak self] in self?.timeReached() }
+        )
+    }
+}

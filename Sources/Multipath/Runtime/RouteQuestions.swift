@@ -1,0 +1,17 @@
+import LinuxNet
+
+/// Asks the kernel how packets would go, over one socket for all races. Only the event thread may use it.
+final class RouteQuestions: @unchecked Sendable {
+    private var tables: RouteTables?
+
+    func route(to address: IPAddress, through interface: InterfaceIndex?) -> RouteAnswer {
+        do throws(SystemError) {
+            if tables == nil { tables = try RouteTables() }
+            return try tables?.route(to: address, through: interface) ?? .unreachable("no answer")
+        } catch {
+            // The next question gets a new socket.
+            tables = nil
+            return .unreachable("\(error)")
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import LinuxNet
+
+/// What a process has one of: the event thread, and what lives on it for all connections. A `PathMonitor` brings it,
+/// and with that every `Connector` and every connection.
+package final class Runtime: Sendable {
+    /// The one that all monitors share unless they are given another.
+    package static let process = Runtime(thread: .shared)
+
+    /// Where netlink, races, timers and machines live. NetworkManager's D-Bus connection lives on
+    /// `EventThread.shared`: a monitor of another thread's must not ask it.
+    let thread: EventThread
+    let deferredStarts: DeferredStarts
+    let steering: SteeringRegistry
+    let load = SamplingLoad()
+    let wakeList: WakeList
+    let routes: RouteQuestions
+
+    package init(thread: EventThread) {
+        self.thread = thread
+        deferredStarts = DeferredStarts(thread)
+        steering = SteeringRegistry(thread, deferredStarts)
+        wakeList = WakeList(thread, load)
+        routes = RouteQuestions()
+    }
+}

@@ -1,0 +1,119 @@
+import LinuxNet
+
+/// A connection whose subflows are steered, as far as the registry knows it. Everything happens on the event thread.
+protocol SteeringMember: AnyObject {
+    var token: ConnectionToken { get }
+    func ingest(_ event: SubflowEvent)
+    func ingest(_ verdict: PathVerdict)
+}
+
+/// The MPTCP connections of this process that are steered, and what they share: the path manager's events, its
+/// commands. Only the event thread may use it.
+///
+/// Each connection's machine decides what is done when; the registry brings it what the kernel reports.
+final class SteeringRegistry: @unchecked Sendable {
+    /// Which levers a connection may have.
+    struct Permissions {
+        /// Other code than this library made its socket.
+        var isForeign = false
+        var isAcceptor = false
+        /// Whether the endpoints of the whole network namespace may be changed for it.
+        var maySteerAll = false
+    }
+
+    /// Which levers a connection has got.
+    struct Assignment {
+        /// Nil for what the socket was made with.
+        var level: ControlLevel?
+        var control: (any SubflowControl)?
+        /// Whether its control reaches this connection only.
+        var isAlone = true
+    }
+
+    private let thread: EventThread
+    private let deferredStarts: DeferredStarts
+    private var source: LocalSocketSource?
+    private var control: (any SubflowControl)?
+    /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
+    private var endpoints: (any SubflowControl)?
+    private var events: SubflowEvents?
+    private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
+
+    init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
+        self.thread = thread
+        self.deferredStarts = deferredStarts
+    }
+
+    /// Makes an MPTCP socket whose subflows can be steered as far as this process may.
+    func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
+        thread.checkIsolated()
+        return try prepared().makeSocket(family)
+    }
+
+    /// Finds out once what this process may, and listens to the path manager from then on: the kernel refuses a
+    /// peer's joins to connections of the userspace path manager while no program listens.
+    private func prepared() -> LocalSocketSource {
+        if let source { return source }
+        let source = LocalSocketSource()
+        self.source = source
+        guard source.level == .perConnection else { return source }
+        let events = SubflowEvents(on: thread, hidesCreations: true)
+        let availability = events.start { [unowned self] event in ingest(event) }
+        guard availability == .listening else { return source }
+        self.events = events
+        control = try? ControlLevel.perConnection.makeControl()
+        return source
+    }
+
+    /// Tells a connection what concerns it from now on. A second member of one token is told nothing.
+    func add(_ member: any SteeringMember, isAlone: Bool) {
+        thread.checkIsolated()
+        if members[member.token] == nil { members[member.token] = (member, isAlone) }
+    }
+
+    /// Finds out how far a connection can be steered. Where the caller's own library did not make its socket, only
+    /// trying tells.
+    func assignment(of token: ConnectionToken, _ permissions: Permissions) -> Assignment {
+        thread.checkIsolated()
+        _ = prepared()
+        guard permissions.isForeign else { return Assignment(control: control) }
+        guard let control else {
+            return Assignment(level: .observeOnly(because: source?.level.limit ?? .noPrivilege))
+        }
+        switch control.limit(of: token) {
+        case nil: return Assignment(level: .perConnection, control: control)
+        case .foreignSocket? where !permissions.isAcceptor && permissions.maySteerAll:
+            if endpoints == nil {
+                endpoints = try? ControlLevel.systemWide(because: .foreignSocket).makeControl()
+            }
+            return Assignment(
+                level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)
+        case .some(let limit): return Assignment(level: .observeOnly(because: limit))
+        }
+    }
+
+    func remove(_ member: any SteeringMember) {
+        thread.checkIsolated()
+        guard let known = members[member.token], known.member === member else { return }
+        members[member.token] = nil
+        guard !known.isAlone, members.values.allSatisfy(\.isAlone) else { return }
+        // It was the last of those that share the kernel's endpoints: they become again what they were.
+        try? (endpoints as? EndpointSubflowControl)?.restore()
+        endpoints = nil
+    }
+
+    /// Tells the other connections what one has found out.
+    func share(_ verdict: PathVerdict, of member: any SteeringMember) {
+        deferredStarts.startAll()
+        for other in members.values where other.member !== member { other.member.ingest(verdict) }
+    }
+
+    private func ingest(_ event: SubflowEvent) {
+        if let token = event.token {
+            if members[token] == nil { deferredStarts.start(token) }
+            members[token]?.member.ingest(event)
+        } else if event == .lost {
+            for other in members.values { other.member.ingest(event) }
+        }
+    }
+}
