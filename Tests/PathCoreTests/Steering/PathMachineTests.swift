@@ -130,8 +130,8 @@ struct PathMachineTests {
 
     @Test("is not being probed any more when it has failed")
     mutating func probing() {
-        #expect(path.beginProbing(.trouble(.noAnswer), tuning))
-        #expect(!path.beginProbing(.trouble(.noAnswer), tuning))
+        #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
+        #expect(path.beginProbing(.trouble(.noAnswer), tuning) == false)
         #expect(path.state.probing != nil && !path.isCalm)
         _ = handle(.longSilence)
         #expect(path.state.probing == nil)
@@ -140,9 +140,9 @@ struct PathMachineTests {
     @Test("counts a probe that was to measure as the first of those that look for trouble")
     mutating func measurement() {
         let plan = ProbePlan(answerTime: .milliseconds(40), tuning)
-        #expect(path.beginProbing(.measurement, tuning))
+        #expect(path.beginProbing(.measurement, tuning) == true)
         #expect(path.advanceProbing(plan, at: at(0)) == .send(lookAt: at(50)))
-        #expect(path.beginProbing(.trouble(.noAnswer), tuning))
+        #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
         #expect(path.advanceProbing(plan, at: at(49)) == .wait(until: at(50)))
         #expect(path.advanceProbing(plan, at: at(50)) == .unanswered)
     }
@@ -151,7 +151,7 @@ struct PathMachineTests {
     mutating func spacing() {
         for _ in 0..<20 { path.noteProbe(isAnswered: false, tuning) }
         let plan = ProbePlan(answerTime: .milliseconds(40), tuning)
-        #expect(path.beginProbing(.trouble(.noAnswer), tuning))
+        #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
         #expect(path.advanceProbing(plan, at: at(0)) == .send(lookAt: at(10)))
         #expect(path.advanceProbing(plan, at: at(9)) == .wait(until: at(10)))
         #expect(path.advanceProbing(plan, at: at(10)) == .send(lookAt: at(20)))
