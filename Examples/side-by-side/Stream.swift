@@ -33,7 +33,7 @@ final class Stream: Sendable {
         let socket = try StreamSocket(remote.address.family, .mptcp)
         if try !socket.connect(to: remote) {
             _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
-            if let error = socket.takeError() { throw error }
+            if let error = socket.consumeError() { throw error }
         }
         return Stream(socket, nil)
     }

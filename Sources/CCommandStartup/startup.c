@@ -1,5 +1,5 @@
-// Runs before the Swift runtime and Dispatch open descriptors of their own: a standard stream that whoever
-// started the program had closed would be the first number they get, and payload would be written there.
+// Runs before the Swift runtime and Dispatch open descriptors of their own: a standard stream that was closed
+// when the program started would be the first number they get, and payload would be written there.
 
 #include "command_startup.h"
 

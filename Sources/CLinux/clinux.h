@@ -136,7 +136,7 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
 // In Swift flock is the structure.
 static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor, LOCK_EX); }
 
-// Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than whoever started it.
+// Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than its user.
 extern char *secure_getenv(const char *name);
 static inline const char *mp_trusted_environment(const char *name) { return secure_getenv(name); }
 

@@ -1,7 +1,7 @@
 public import Multipath
 public import NIOCore
 
-/// What carries a channel's bytes, whoever opened it: a look at its socket, as it is now.
+/// What carries a channel's bytes, as its socket is now. Any code may have opened the channel.
 ///
 /// ```swift
 /// configuration.http1_1ConnectionDebugInitializer = { channel in
@@ -25,7 +25,7 @@ public struct ChannelInspection: Sendable, Hashable {
         var channel = channel
         while let parent = channel.parent, !Self.hasSocket(channel) { channel = parent }
         let snapshot = try await monitor.currentPath()
-        // On the loop, where nobody closes the descriptor meanwhile.
+        // On the loop, so that the channel does not close the descriptor meanwhile.
         let found = try await channel.eventLoop.submit { [channel] in
             guard channel.isActive else { throw ChannelInspectionError.closed }
             return try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(

@@ -72,7 +72,9 @@ public struct MultipathBootstrap: Sendable {
 
     /// Connects to an address, over the best path that leads there.
     ///
-    /// - Parameter channelInitializer: as with `connect(host:port:channelInitializer:)`.
+    /// - Parameters:
+    ///   - endpoint: the address and port.
+    ///   - channelInitializer: as with `connect(host:port:channelInitializer:)`.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect<Output: Sendable>(
         to endpoint: IPEndpoint,
@@ -185,8 +187,8 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         recipe.clientBootstrap(configuration).connect(unixDomainSocketPath: unixDomainSocketPath)
     }
 
-    /// Makes a channel of a connected stream socket, with this bootstrap's options and handlers. Whoever
-    /// connected the socket chose its path; nothing is confirmed.
+    /// Makes a channel of a connected stream socket, with this bootstrap's options and handlers. The
+    /// socket's path was chosen when it was connected; nothing is confirmed.
     ///
     /// - Parameter socket: the channel becomes its owner.
     public func withConnectedSocket(_ socket: NIOBSDSocket.Handle) -> EventLoopFuture<any Channel> {

@@ -94,6 +94,8 @@ public final class MultipathConnection: Sendable {
     /// Connects to a host by name or address.
     ///
     /// - Parameters:
+    ///   - host: a name or an address.
+    ///   - port: from 1 to 65535.
     ///   - group: where the channel runs; SwiftNIO's own threads unless given.
     ///   - configure: mode, allowed paths, timeout.
     ///   - channelInitializer: adds handlers before the first byte is read. Handlers that are added later, to

@@ -58,6 +58,8 @@ extension MultipathBootstrap {
     /// farewell. With `raceUntil(.tlsHandshakeCompleted)` the next one's TLS is up before this one is left.
     ///
     /// - Parameters:
+    ///   - host: a name or an address.
+    ///   - port: from 1 to 65535.
     ///   - progress: what the work knows of how far it got, and in the end its result; handed from each call to the
     ///     next.
     ///   - options: the budget, the pauses between attempts, and which errors mean a broken connection.

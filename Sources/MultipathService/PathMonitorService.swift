@@ -27,6 +27,7 @@
         private let factory: any MetricsFactory
 
         /// - Parameters:
+        ///   - monitor: the one to keep running.
         ///   - interval: how often the counters of netlink are looked at where nothing else happens.
         ///   - factory: where the metrics go; `MetricsSystem`'s unless given.
         public init(

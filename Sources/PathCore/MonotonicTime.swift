@@ -1,6 +1,6 @@
 /// A point on a clock that only goes forward, counted from an arbitrary start.
 ///
-/// `PathCore` never reads a clock: whoever runs a machine passes the time in. On Linux the runner passes
+/// `PathCore` never reads a clock: the runner of a machine passes the time in. On Linux the runner passes
 /// `CLOCK_MONOTONIC`, which stands still while the machine sleeps; a test passes whatever it likes.
 public struct MonotonicTime: InstantProtocol, Sendable {
     /// Nanoseconds since the clock's start.

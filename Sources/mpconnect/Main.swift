@@ -3,7 +3,7 @@ import LinuxNet
 @main
 enum Main {
     static func main() async {
-        TerminationSignal.take()
+        TerminationSignal.install()
         await MPConnect.runAsProcess()
     }
 }

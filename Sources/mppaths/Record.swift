@@ -31,7 +31,7 @@ struct Record: AsyncParsableCommand {
     }
 
     func run() async throws {
-        TerminationSignal.take()
+        TerminationSignal.install()
         do {
             try await record(to: try sink())
         } catch let error as SystemError where error.isBrokenPipe {

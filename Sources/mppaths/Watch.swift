@@ -92,7 +92,7 @@ private struct LiveTable {
     }
 
     func run(_ monitor: PathMonitor) async throws {
-        TerminalEvents.take()
+        TerminalEvents.install()
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A connection without MPTCP")
     struct Following {
         /// Downloads from a server that speaks only TCP while a script changes the links.
         private func download(
@@ -34,11 +35,12 @@ extension Labs {
         ]
 
         @Test(
+            "that fails is followed by one over the other path",
             arguments: [
                 ("blackhole", "no_answer"), ("down", "down"), ("carrier off", "no_carrier"),
                 ("address off", "gone"), ("route off", "route_gone"), ("unplug", "(down|interface_gone)"),
             ])
-        func aDownloadGoesOnOverTheOtherPath(fault: String, reason: String) throws {
+        func otherPath(fault: String, reason: String) throws {
             let (outcome, pause) = try download(
                 8_000_000, wifiAndCellular, "pause 0.7; mplab set wlan0 \(fault)")
             #expect(outcome.output.contains("from byte 0 over wlan0 by tcp (first)"), "\(outcome)")
@@ -51,7 +53,8 @@ extension Labs {
             #expect((pause ?? .max) < 1500, "\(outcome)")
         }
 
-        @Test func aWalkoutLosesNoByte() throws {
+        @Test("loses no byte while its user walks out of reach")
+        func walkout() throws {
             let (outcome, pause) = try download(
                 15_000_000,
                 [
@@ -68,7 +71,8 @@ extension Labs {
             #expect((pause ?? .max) < 2000, "\(outcome)")
         }
 
-        @Test func aDownloadReturnsToTheBetterPath() throws {
+        @Test("is replaced when the better path returns")
+        func betterPath() throws {
             let (outcome, pause) = try download(
                 15_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
                 "pause 0.5; mplab set wlan0 down; pause 1; mplab set wlan0 up")
@@ -77,7 +81,8 @@ extension Labs {
             #expect((pause ?? .max) < 1500, "\(outcome)")
         }
 
-        @Test func aPathThatOnlyGetsSlowIsNotLeft() throws {
+        @Test("stays on a path that only gets slow")
+        func slowPath() throws {
             // Wi-Fi gets slow and lossy for a while, but it answers.
             let (outcome, _) = try download(
                 2_000_000, wifiAndCellular + ["--wifi", "rtt=20ms,rate=2mbit"],
@@ -86,7 +91,8 @@ extension Labs {
             #expect(outcome.output.contains("by 1 connections"), "\(outcome)")
         }
 
-        @Test func allPathsGoneForAWhileCostNoByte() throws {
+        @Test("loses no byte while all paths are gone")
+        func noPaths() throws {
             let (outcome, _) = try download(
                 8_000_000, wifiAndCellular,
                 "pause 0.7; mplab set wlan0 down; mplab set wwan0 down; pause 3; mplab set wwan0 up")
@@ -110,8 +116,10 @@ extension Labs {
                 """)
         }
 
-        @Test(arguments: ["cat /dev/zero", "while echo x; do read -t 0.05 <> <(:); done"])
-        func aSenderLearnsSoonThatNothingArrives(client: String) throws {
+        @Test(
+            "tells a sender soon that nothing arrives",
+            arguments: ["cat /dev/zero", "while echo x; do read -t 0.05 <> <(:); done"])
+        func sender(client: String) throws {
             let outcome = try told("blackhole", client)
             let line = try #require(
                 outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
@@ -119,15 +127,18 @@ extension Labs {
             #expect((100...900).contains(Int(line.prefix { $0 != " " }) ?? 0), "\(outcome)")
         }
 
-        @Test(arguments: ["down", "carrier off", "address off"])
-        func anIdleConnectionLearnsAtOnceThatItsPathIsGone(fault: String) throws {
+        @Test(
+            "tells at once that its path is gone while it is idle",
+            arguments: ["down", "carrier off", "address off"])
+        func idle(fault: String) throws {
             let outcome = try told(fault, "pause 4")
             let line = try #require(
                 outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
             #expect((-300...300).contains(Int(line.prefix { $0 != " " }) ?? 1000), "\(outcome)")
         }
 
-        @Test func aLossyPathIsNoDeadPath() throws {
+        @Test("takes no lossy path for a dead one")
+        func lossy() throws {
             // With 5 % in both directions one run in some forty loses a segment, its repetition and both of the timer's:
             // then nothing comes for a second, and saying so is right.
             let outcome = try told("loss=2%,jitter=5ms", "cat /dev/zero")

@@ -5,48 +5,53 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A steered connection")
     struct Modes {
         // A pause counts from the last byte or from the request; a second is ten times what it takes here.
         private static let stall = 1000
 
-        @Test(arguments: ["blackhole", "blackhole=up", "blackhole=down", "down", "address off", "route off"])
-        func handoverSurvivesLosingItsPath(fault: String) throws {
+        @Test(
+            "survives the loss of its path in handover mode",
+            arguments: ["blackhole", "blackhole=up", "blackhole=down", "down", "address off", "route off"])
+        func losesPath(fault: String) throws {
             let seen = try ModeProbe.run("handover echo --ms 3000 --at 1000 wlan0 '\(fault)'")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.stall < Self.stall, "\(seen)")
             #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
         }
 
-        @Test(arguments: ["blackhole", "down"])
-        func aDownloadGoesOn(fault: String) throws {
+        @Test("goes on with a download", arguments: ["blackhole", "down"])
+        func download(fault: String) throws {
             let seen = try ModeProbe.run("handover download --ms 3500 --at 1000 wlan0 \(fault)")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.stall < Self.stall, "\(seen)")
             #expect(seen.received("wwan0") > 1_000_000, "\(seen)")
         }
 
-        @Test(arguments: ["blackhole", "down"])
-        func anUploadArrivesWhole(fault: String) throws {
+        @Test("goes on with an upload, which arrives whole", arguments: ["blackhole", "down"])
+        func upload(fault: String) throws {
             let seen = try ModeProbe.run(
                 "handover upload --ms 2500 --at 1000 wlan0 \(fault)", rate: "10mbit")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
         }
 
-        @Test func whatIsColdIsWarmedInTime() throws {
+        @Test("has an expensive path ready in time")
+        func coldPath() throws {
             let seen = try ModeProbe.run(
                 "handover echo --ms 3000 --at 1000 wlan0 blackhole", cellular: "expensive")
             #expect(seen.isIntact && seen.stall < Self.stall, "\(seen)")
         }
 
-        @Test func expensiveCellularCarriesNothingWhileWiFiIsWell() throws {
+        @Test("leaves expensive cellular alone while Wi-Fi is well")
+        func expensive() throws {
             let seen = try ModeProbe.run("handover echo --ms 4000 --count wwan0", cellular: "expensive")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.number("answers") == 0, "\(seen)")
         }
 
-        @Test(arguments: ["handover", "interactive", "aggregate"])
-        func aProhibitedPathSeesNoPacket(mode: String) throws {
+        @Test("sends no packet over a prohibited path", arguments: ["handover", "interactive", "aggregate"])
+        func prohibited(mode: String) throws {
             let seen = try ModeProbe.run(
                 "\(mode) echo --ms 2500 --prohibit wwan0 --count wwan0 --at 500 wlan0 blackhole --at 2000 wlan0 blackhole=none"
             )
@@ -54,7 +59,8 @@ extension Labs {
             #expect(seen.isIntact, "it waits for the path that it may use: \(seen)")
         }
 
-        @Test func wifiCarriesAgainWhenItIsBack() throws {
+        @Test("goes back to Wi-Fi when that is back")
+        func goesBack() throws {
             let seen = try ModeProbe.run(
                 "handover echo --ms 7000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
             #expect(seen.isIntact, "\(seen)")
@@ -64,21 +70,23 @@ extension Labs {
             #expect(seen.number("latest") < 35, "the last second went over Wi-Fi again: \(seen)")
         }
 
-        @Test func interactiveLeavesBufferbloat() throws {
+        @Test("leaves a bloated path in interactive mode")
+        func bufferbloat() throws {
             let seen = try ModeProbe.run("interactive echo --ms 4000 --at 1000 wlan0 rtt=500ms")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.moved(to: "wwan0", after: 900) != nil, "\(seen)")
             #expect(seen.number("latest") < 100, "\(seen)")
         }
 
-        @Test func aggregateUsesBothPaths() throws {
+        @Test("uses both paths in aggregate mode")
+        func bothPaths() throws {
             let seen = try ModeProbe.run("aggregate download --ms 4000", rate: "20mbit")
             #expect(seen.isIntact, "\(seen)")
             for path in ["wlan0", "wwan0"] { #expect(seen.received(path) > 2_000_000, "\(seen)") }
         }
 
-        @Test(arguments: ["blackhole", "down"])
-        func withoutAnyPathItWaitsForOne(fault: String) throws {
+        @Test("waits for a path where there is none", arguments: ["blackhole", "down"])
+        func noPath(fault: String) throws {
             let restored = fault == "down" ? "up" : "blackhole=none"
             let seen = try ModeProbe.run(
                 """
@@ -91,7 +99,8 @@ extension Labs {
 
         /// Small messages over two active paths, one of which falls silent: the kernel by itself fills its receive
         /// buffer with what comes after a gap, and never gets out of that.
-        @Test func aggregateGetsOutOfTheKernelsDeadlock() throws {
+        @Test("gets out of the kernel's deadlock in aggregate mode")
+        func deadlock() throws {
             for _ in 0..<4 {
                 let all = try ModeProbe.runAll(
                     "aggregate echo --ms 3000 --size 64 --every 3 --connections 5 --at 1000 wlan0 blackhole")

@@ -7,10 +7,13 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A connection that moves again and again")
     struct Moves {
         /// Paths that become expensive, that are allowed no more, and 50 addresses of Wi-Fi.
-        @Test(arguments: [("expensive", 100), ("constrained", 100), ("address", 50)])
-        func aConnectionFollowsEachOfManyMoves(cause: String, count: Int) throws {
+        @Test(
+            "follows each move, and grows by nothing",
+            arguments: [("expensive", 100), ("constrained", 100), ("address", 50)])
+        func manyMoves(cause: String, count: Int) throws {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A race")
     struct Races {
         /// Asks the server for a page with mpconnect, which races; what it reports comes after the page.
         private func race(
@@ -20,43 +21,50 @@ extension Labs {
                 """)
         }
 
-        @Test func aBlackholedDefaultPathLosesToTheOther() throws {
+        @Test("is won by the other path where the default one is a blackhole")
+        func blackholedDefault() throws {
             let outcome = try race(["--scenario", "healthy", "--wifi", "blackhole"])
             #expect(outcome.output.contains("over wwan0 by mptcp"), "\(outcome)")
             #expect(outcome.output.contains("status 0"))
         }
 
-        @Test func aServerWithoutMPTCPIsReachedByTCP() throws {
+        @Test("ends with TCP where the server has no MPTCP")
+        func tcpOnlyServer() throws {
             let outcome = try race(["--scenario", "tcp-only-server"])
             #expect(outcome.output.contains("over wlan0 by tcp (fallback: peer"), "\(outcome)")
         }
 
-        @Test func aStrippedOptionMakesItTCP() throws {
+        @Test("ends with TCP where a middlebox strips the option")
+        func strippedOption() throws {
             let outcome = try race(["--scenario", "middlebox-strip"])
             #expect(outcome.output.contains("over wlan0 by tcp (fallback:"), "\(outcome)")
         }
 
-        @Test func aDroppedOptionMakesItTCPWhereThereIsNoOtherPath() throws {
+        @Test("ends with TCP where a middlebox drops the option and there is no other path")
+        func droppedOption() throws {
             let alone = try race(["--scenario", "middlebox-drop"], "--require wlan0")
             #expect(alone.output.contains("by tcp (fallback: middlebox"), "\(alone)")
             let both = try race(["--scenario", "middlebox-drop"])
             #expect(both.output.contains("status 0"), "\(both)")
         }
 
-        @Test func ipv6AloneIsEnough() throws {
+        @Test("needs no IPv4")
+        func ipv6Alone() throws {
             let outcome = try race(["--scenario", "ipv6-only"])
             #expect(
                 outcome.output.contains("connected to [2001:db8:3::10]:80 over wlan0 by mptcp"), "\(outcome)")
         }
 
-        @Test func withoutAPathItSaysWhyAtOnce() throws {
+        @Test("without a path says at once why")
+        func withoutPath() throws {
             let outcome = try race([], before: "mplab set wlan0 down; mplab set wwan0 route off")
             #expect(outcome.output.contains("no path"), "\(outcome)")
             #expect(outcome.output.contains("wlan0: down"))
             #expect(outcome.output.contains("status 3"))
         }
 
-        @Test func aPathThatAppearsLaterIsSeenAndTaken() throws {
+        @Test("uses a path that appears later")
+        func laterPath() throws {
             let outcome = try race(
                 [],
                 before: """

@@ -6,9 +6,11 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A process that was stopped for a while")
     struct Resuming {
-        @Test(arguments: ["expensive", "not-expensive"])
-        func aConnectionGoesOnAtOnceWhereWiFiWasRenumberedMeanwhile(cellular: String) throws {
+        @Test(
+            "goes on at once where Wi-Fi was renumbered meanwhile", arguments: ["expensive", "not-expensive"])
+        func renumbered(cellular: String) throws {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }

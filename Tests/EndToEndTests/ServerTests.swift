@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A server that steers")
     struct Servers {
         private static let wifi = ["--wifi", "rtt=20ms,rate=40mbit,queue=20ms"]
         private static let cellular = ["--cellular", "rtt=40ms,rate=40mbit,queue=20ms"]
@@ -62,7 +63,8 @@ extension Labs {
                 client: text("client") + (outcome.status == 0 ? "" : outcome.errors), server: text("server"))
         }
 
-        @Test func aServerLeavesADeadPathOfAClientThatSteersNothing() throws {
+        @Test("leaves a dead path of a client that steers nothing")
+        func deadPath() throws {
             let seen = try download(by: Self.withoutRights, while: "mplab set wlan0 blackhole")
             #expect(seen.isWhole, "\(seen)")
             #expect(seen.client.contains("control     only observes: "), "\(seen)")
@@ -71,8 +73,8 @@ extension Labs {
             #expect(seen.count("192.0.2.18 left", at: \.server) == 0, "\(seen)")
         }
 
-        @Test(arguments: ["blackhole", "down"])
-        func twoEndsThatBothSteerMoveOnce(fault: String) throws {
+        @Test("moves once with a client that steers too", arguments: ["blackhole", "down"])
+        func bothEnds(fault: String) throws {
             let seen = try download(by: "", while: "mplab set wlan0 \(fault)")
             #expect(seen.isWhole, "\(seen)")
             for report in [seen.client, seen.server] {
@@ -85,7 +87,8 @@ extension Labs {
             #expect(seen.count("192.0.2.18 left", at: \.server) == 0, "\(seen)")
         }
 
-        @Test func twoEndsThatBothSteerFollowAPathThatComesAndGoes() throws {
+        @Test("follows a path that comes and goes, with a client that steers too")
+        func flapping() throws {
             let seen = try download(
                 by: "",
                 while: """
@@ -101,7 +104,8 @@ extension Labs {
 
         /// Once it has sent all, its kernel takes no further subflow: asking would look like a dead path, and give
         /// the server connections that are none.
-        @Test func aServerThatHasSentAllIsAskedNothing() throws {
+        @Test("is asked for no subflow once it has sent all")
+        func sentAll() throws {
             let seen = try download(by: "", while: "true", lingering: 3)
             #expect(seen.isWhole, "\(seen)")
             #expect(seen.count("failed", at: \.client) == 0, "\(seen)")

@@ -1,10 +1,11 @@
-// Connections of somebody else's sockets, steered by the kernel's list of endpoints, which goes for all of them.
+// Connections whose sockets another library made, steered by the kernel's list of endpoints, which goes for all of them.
 
 import Foundation
 import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("Connections steered by the kernel's endpoints")
     struct SystemWide {
         private func probe(_ words: String, after preparation: String = "true") throws -> Outcome {
             try LabCommand.lab(
@@ -26,8 +27,8 @@ extension Labs {
         }
 
         /// Those that ask for an endpoint that is there already may get nothing from it: eight at once make that sure.
-        @Test(arguments: ["blackhole", "down", "'address off'", "'route off'"])
-        func allLeaveAPathThatGoes(fault: String) throws {
+        @Test("all leave a path that goes", arguments: ["blackhole", "down", "'address off'", "'route off'"])
+        func leave(fault: String) throws {
             let outcome = try probe("handover echo --ms 4000 --connections 8 --at 2500 wlan0 \(fault)")
             #expect(outcome.status == 0, "\(outcome)")
             #expect(count("control system_wide", in: outcome) == 8, "\(outcome)")
@@ -38,7 +39,8 @@ extension Labs {
             #expect(count("after ", in: outcome) == 0, "no endpoint is left behind: \(outcome)")
         }
 
-        @Test func theyGoBackToAPathThatReturns() throws {
+        @Test("go back to a path that returns")
+        func goBack() throws {
             let outcome = try probe(
                 "handover echo --ms 6000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
             #expect(count("intact true", in: outcome) == 1, "\(outcome)")
@@ -46,7 +48,8 @@ extension Labs {
             #expect(count("moved from wwan0 to wlan0", in: outcome) == 1, "\(outcome)")
         }
 
-        @Test func theAdministratorsEndpointsAreWhatTheyWere() throws {
+        @Test("leave the administrator's endpoints as they were")
+        func endpoints() throws {
             let outcome = try probe(
                 "handover echo --ms 3000 --at 1000 wlan0 down",
                 after: "ip mptcp endpoint add 192.0.2.18 dev wwan0 id 7 subflow backup")

@@ -85,7 +85,7 @@ struct EventThreadTests {
         #expect(await ready?.contains(.readable) == true)
     }
 
-    @Test("tells everybody who waits for the same descriptor, each what was asked for")
+    @Test("tells all that wait for the same descriptor, each what was asked for")
     func sharedDescriptor() async throws {
         let socket = try LocalPair()
         async let first = EventThread.shared.ready(socket.one, for: .readable)

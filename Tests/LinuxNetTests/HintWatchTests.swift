@@ -110,7 +110,7 @@ struct HintWatchTests {
         }
     }
 
-    @Test("is not woken by what stands beside its files, and says a change that changes nothing to nobody")
+    @Test("is not woken by what stands beside its files, and tells of no change that changes nothing")
     func beside() async throws {
         let folder = try TemporaryFolder()
         let file = "config/multipath/paths.conf"
@@ -187,7 +187,7 @@ struct HintWatchTests {
         func expect(_ servers: String..., after what: String, _ change: () throws -> Void) async throws {
             try await watched.expect(what, change) { $0.nameServers.map(\.description) == servers }
         }
-        try await expect("192.0.2.1", "fe80::1%2", after: "a file of somebody's") {
+        try await expect("192.0.2.1", "fe80::1%2", after: "a file of the user's") {
             try folder.write("nameserver 192.0.2.1\nnameserver fe80::1%eth0\n", to: "resolv.conf")
         }
         try await expect("127.0.0.53", after: "the stub, without the list behind it") {

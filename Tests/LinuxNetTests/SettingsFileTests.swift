@@ -147,7 +147,7 @@ struct SettingsFileTests {
         }
     }
 
-    @Test("a pipe in its place holds nobody up")
+    @Test("does not wait for a pipe in its place")
     func pipe() throws {
         let folder = try TemporaryFolder()
         #expect(mkfifo(folder.file("paths.conf"), 0o600) == 0)

@@ -22,7 +22,7 @@ struct StreamSocketTests {
         if !isConnected {
             _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
         }
-        let error = socket.takeError()
+        let error = socket.consumeError()
         #expect(error == nil)
         return TransportSample.read(socket.descriptor.number)
     }
@@ -71,7 +71,7 @@ struct StreamSocketTests {
         let socket = try StreamSocket(.ipv4, .tcp)
         var failure: SystemError?
         do throws(SystemError) {
-            if try !socket.connect(to: endpoint) { failure = socket.takeError() }
+            if try !socket.connect(to: endpoint) { failure = socket.consumeError() }
         } catch {
             failure = error
         }

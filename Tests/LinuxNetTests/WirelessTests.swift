@@ -132,7 +132,7 @@ struct WirelessSourceTests {
                 hint: { [self] _ throws(SystemError) in
                     asked += 1
                     return try answer.get()
-                }, takeAnnouncements: { true }, descriptor: nil, malformed: { 0 })
+                }, drainAnnouncements: { true }, descriptor: nil, malformed: { 0 })
         }
     }
 

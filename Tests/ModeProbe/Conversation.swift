@@ -91,7 +91,7 @@ final class Conversation: Sendable {
         let number = socket.descriptor.number
         if try !socket.connect(to: IPEndpoint(address, port: options.port)) {
             _ = await EventThread.shared.ready(number, for: .writable)
-            if let error = socket.takeError() { throw error }
+            if let error = socket.consumeError() { throw error }
         }
         let follower = try ConnectionFollower(
             adopting: number, SteeringConfiguration(mode: options.mode), maySteerAll: true, monitor: monitor)
@@ -119,7 +119,7 @@ final class Conversation: Sendable {
                 _ = await write(Array("\n".utf8)[...])
                 while goesOn { try? await Task.sleep(for: .milliseconds(5)) }
             }
-            // Whoever is stuck for longer than this is stuck for good.
+            // What is stuck for longer than this is stuck for good.
             let patience = MonotonicTime.now.advanced(by: .seconds(8))
             while options.load != .download, MonotonicTime.now < patience, !isComplete {
                 try? await Task.sleep(for: .milliseconds(10))
@@ -194,7 +194,7 @@ final class Conversation: Sendable {
                 case .wouldBlock: break reading
                 case .moved(let count) where count > 0:
                     follower.didReceive(count)
-                    take(buffer[..<count])
+                    ingest(buffer[..<count])
                 case .moved, .broken:
                     state.withLock { $0.hasEnded = true }
                     return
@@ -203,7 +203,7 @@ final class Conversation: Sendable {
         }
     }
 
-    private func take(_ bytes: ArraySlice<UInt8>) {
+    private func ingest(_ bytes: ArraySlice<UInt8>) {
         let now = MonotonicTime.now
         state.withLock { state in
             if options.load == .upload {

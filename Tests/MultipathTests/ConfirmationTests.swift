@@ -61,7 +61,7 @@ struct ConfirmationTests {
         return configuration
     }
 
-    /// Waits until the race ends it, as a TLS handshake that nobody answers.
+    /// Waits until the race ends it, as a TLS handshake that is not answered.
     private func stall(_ log: Log) async throws -> Never {
         do {
             while true { try await Task.sleep(for: .seconds(1)) }

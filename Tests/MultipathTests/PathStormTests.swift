@@ -43,7 +43,7 @@ struct PathStormTests {
         #expect(updates.count == 2)
         #expect(updates.last?.changes.map(\.reason) == [.gatewaysChanged])
         #expect(updates.last?.primary?.gateways.map(\.description) == ["192.0.2.9", "2001:db8::1"])
-        // The bridge is told to nobody, and known to who asks.
+        // No consumer is told of the bridge; `currentPath()` knows it.
         try await Program.wait("the bridge") {
             let now = try await monitor.currentPath()
             return now.excluded.map(\.interface.name).sorted() == ["docker0", "far0", "lo"]

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("A program")
     struct Figures {
         /// The round-trip times that ping saw, in milliseconds: minimum, average, maximum.
         static func roundTrips(_ output: String) -> [Double] {
@@ -16,7 +17,8 @@ extension Labs {
             }
         }
 
-        @Test func pingSeesTheRoundTripTime() throws {
+        @Test("sees the round-trip time")
+        func roundTrip() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=20ms", "--cellular", "rtt=60ms"],
                 "ping -q -c 20 -i 0.02 server; ping -4 -q -c 20 -i 0.02 -I wwan0 server")
@@ -29,7 +31,8 @@ extension Labs {
             #expect(cellular[1] < 63)
         }
 
-        @Test func aTransferSeesTheRate() throws {
+        @Test("sees the rate")
+        func rate() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=20ms,rate=30mbit", "--serve", "iperf3 -s"],
                 "iperf3 -4 -c server -R -O 1 -t 4 -f k | grep receiver; iperf3 -4 -c server -O 1 -t 4 -f k | grep receiver"
@@ -42,7 +45,8 @@ extension Labs {
             for rate in rates { #expect((29_100...30_900).contains(rate)) }
         }
 
-        @Test func theLossIsWithinThreeStandardDeviations() throws {
+        @Test("sees the loss within three standard deviations")
+        func loss() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "up.loss=5%", "--seed", "7"], "ping -4 -q -i 0.002 -c 10000 server",
                 deadline: .seconds(60))
@@ -53,7 +57,8 @@ extension Labs {
             #expect(abs(10_000 - received - 500) < 3 * 21.8)
         }
 
-        @Test func aFullQueueAddsItsTime() throws {
+        @Test("waits behind a full queue")
+        func queue() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=10ms,rate=10mbit,queue=200ms", "--serve", "iperf3 -s"],
                 "iperf3 -4 -c server -u -b 12M -t 6 >/dev/null & sleep 2; ping -4 -q -c 10 -i 0.2 server; wait"
@@ -63,7 +68,8 @@ extension Labs {
             #expect((195...220).contains(times[1]), "10 ms and 200 ms")
         }
 
-        @Test func jitterKeepsTheOrder() throws {
+        @Test("sees packets in order under jitter")
+        func jitter() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "delay=20ms,jitter=10ms"],
                 "ping -4 -c 200 -i 0.002 server | sed -n 's/.*icmp_seq=\\([0-9]*\\).*/\\1/p'")
@@ -72,7 +78,8 @@ extension Labs {
             #expect(numbers == numbers.sorted())
         }
 
-        @Test func reorderingAndDuplicationAreSeen() throws {
+        @Test("sees packets out of order, and twice, where that is asked for")
+        func reordering() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "delay=5ms,reorder=10%,down.duplicate=10%"],
                 "ping -4 -c 300 -i 0.002 server | sed -n 's/.*icmp_seq=\\([0-9]*\\).*/\\1/p'")
@@ -81,7 +88,8 @@ extension Labs {
             #expect((305...370).contains(numbers.count))
         }
 
-        @Test func corruptionIsFoundByChecksums() throws {
+        @Test("gets whole data where packets are corrupted")
+        func corruption() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=2ms,rate=50mbit,corrupt=1%"],
                 """
@@ -94,7 +102,8 @@ extension Labs {
             #expect((Int(outcome.lines[2]) ?? 0) > 0)
         }
 
-        @Test func packetsAreWholeAndTheirChecksumsRight() throws {
+        @Test("gets full frames, and none larger")
+        func frames() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=2ms"],
                 "curl -sS -o /dev/null http://server/3000000; ip -s link show wlan0 | awk '/RX:/ {getline; print $1/$2}'"

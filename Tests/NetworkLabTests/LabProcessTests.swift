@@ -3,8 +3,10 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("mplab run")
     struct Processes {
-        @Test func theCommandsStatusIsPassedThrough() throws {
+        @Test("ends with its command's status")
+        func status() throws {
             #expect(try LabCommand.lab([], "exit 7").status == 7)
             #expect(try LabCommand.lab([], "kill -9 $$").status == 137)
             let missing = try LabCommand.run([LabCommand.program("mplab"), "run", "--", "no-such-program"])
@@ -12,7 +14,26 @@ extension Labs {
             #expect(missing.errors == "mplab: start 'no-such-program': No such file or directory\n")
         }
 
-        @Test func inputAndOutputAreTheCommands() throws {
+        @Test("finds a program, or none, behind a folder of PATH that it may not read", .needsRoot)
+        func unreadableFolder() throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())").path
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            func run(_ command: String...) throws -> Outcome {
+                try LabCommand.run(
+                    ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+                        + ["/usr/bin/env", "PATH=\(folder):/usr/bin:/bin"]
+                        + [LabCommand.program("mplab"), "run", "--"] + command)
+            }
+            let missing = try run("no-such-program")
+            #expect(missing.status == 127)
+            #expect(missing.errors == "mplab: start 'no-such-program': No such file or directory\n")
+            #expect(try run("echo", "found").output == "found\n")
+        }
+
+        @Test("leaves input and output to its command")
+        func streams() throws {
             let outcome = try LabCommand.run(
                 [LabCommand.program("mplab"), "run", "--", "tr", "a-z", "A-Z"], input: "hello\n")
             #expect(outcome.output == "HELLO\n")
@@ -20,7 +41,8 @@ extension Labs {
             #expect(outcome.status == 0)
         }
 
-        @Test func aTerminationSignalReachesTheCommand() throws {
+        @Test("passes a termination signal on")
+        func termination() throws {
             let running = try RunningCommand(
                 [LabCommand.program("mplab"), "run", "--", "bash", "-c"]
                     + ["trap 'echo told; exit 5' TERM; echo ready; while :; do read -t 1; done"])
@@ -44,7 +66,8 @@ extension Labs {
             ).status
         }
 
-        @Test func nothingIsLeftAfterTheParentIsKilled() throws {
+        @Test("leaves nothing behind when it is killed")
+        func killed() throws {
             let marker = "\(UInt32.random(in: 100_000...999_999))"
             let running = try RunningCommand(
                 [LabCommand.program("mplab"), "run", "--", "sleep", marker])
@@ -69,7 +92,8 @@ extension Labs {
             }
         }
 
-        @Test func twoHundredLabsLeaveNothing() throws {
+        @Test("leaves nothing behind after two hundred labs")
+        func twoHundred() throws {
             // A lab of the test before may be on its last breath.
             _ = try eventually { try Self.traces()["labs"] == [] }
             let before = try Self.traces()
@@ -77,7 +101,7 @@ extension Labs {
                 let outcome = try LabCommand.run([LabCommand.program("mplab"), "run", "--", "true"])
                 try #require(outcome.status == 0, "\(outcome.errors)")
             }
-            // The kernel takes its time with what nobody uses any more.
+            // The kernel takes its time with what is no longer used.
             // What was there before, of this machine's other business, may have gone meanwhile.
             func left() throws -> [String: Set<String>] {
                 try Self.traces().mapValues(Set.init).merging(before.mapValues(Set.init)) {
@@ -116,8 +140,8 @@ extension Labs {
             ]
         }
 
-        @Test(.enabled(if: geteuid() == 0, "only root can become somebody else"))
-        func anOrdinaryUserCanRunALab() throws {
+        @Test("works for an ordinary user", .enabled(if: geteuid() == 0, "only root can become another user"))
+        func ordinaryUser() throws {
             let outcome = try LabCommand.run(
                 ["/usr/bin/setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
                     + [LabCommand.program("mplab"), "run", "--wifi", "rtt=20ms", "--"]
@@ -126,7 +150,8 @@ extension Labs {
             #expect(outcome.lines.last?.hasPrefix("rtt min/avg/max") == true)
         }
 
-        @Test func aLabCanRunInALab() throws {
+        @Test("works in a lab")
+        func nested() throws {
             let outcome = try LabCommand.lab([], "'\(LabCommand.program("mplab"))' run -- echo inside")
             #expect(outcome.output == "inside\n", "\(outcome.errors)")
         }

@@ -4,6 +4,7 @@ import Testing
 @testable import NetworkLab
 
 /// A link in virtual time.
+@Suite("An emulated link")
 struct LinkMachineTests {
     private func link(_ text: String, seed: UInt64 = 1) throws -> LinkMachine {
         let conditions = try ConditionChange(parsing: text).applied(to: LinkConditions())
@@ -32,7 +33,8 @@ struct LinkMachineTests {
         return (arrivals, drops)
     }
 
-    @Test func aCleanLinkDeliversAtOnce() throws {
+    @Test("delivers at once where it is clean")
+    func clean() throws {
         var link = try link("")
         link.receive(.init(id: 1, bytes: 100), at: milliseconds(5))
         #expect(link.nextDeadline == milliseconds(5))
@@ -42,7 +44,8 @@ struct LinkMachineTests {
         #expect(link.nextDeadline == nil)
     }
 
-    @Test func packetsLeaveByTheRateAndArriveAfterTheDelay() throws {
+    @Test("sends by its rate and delivers after its delay")
+    func rateAndDelay() throws {
         // 11.584 Mbit/s for 1,448 of 1,500 bytes: a full packet takes 1 ms.
         var link = try link("delay=10ms,rate=11.584mbit")
         for id in 0..<3 { link.receive(.init(id: UInt32(id), bytes: 1500), at: .zero) }
@@ -51,10 +54,11 @@ struct LinkMachineTests {
         #expect(arrivals.map { ($0.time * 1000).rounded() / 1000 } == [11, 12, 13])
     }
 
-    @Test func aLateLookDelaysNothingElse() throws {
+    @Test("makes up for a late poll")
+    func latePoll() throws {
         var link = try link("rate=11.584mbit")
         for id in 0..<10 { link.receive(.init(id: UInt32(id), bytes: 1500), at: .zero) }
-        // Nobody looks until 5.5 ms; what follows still goes by the rate.
+        // The first call comes at 5.5 ms; what follows still goes by the rate.
         var early = 0
         while link.poll(at: milliseconds(5.5)) != nil { early += 1 }
         #expect(early == 5)
@@ -62,7 +66,8 @@ struct LinkMachineTests {
         #expect(rest == [6, 7, 8, 9, 10])
     }
 
-    @Test func aFullQueueDropsItsTail() throws {
+    @Test("drops the tail of a full queue")
+    func fullQueue() throws {
         var link = try link("rate=11.584mbit,queue=3000b")
         for id in 0..<4 { link.receive(.init(id: UInt32(id), bytes: 1500), at: .zero) }
         let (arrivals, drops) = drain(&link)
@@ -70,12 +75,14 @@ struct LinkMachineTests {
         #expect(drops == [.queue, .queue])
     }
 
-    @Test func aQueueOfTimeHoldsWhatTheRateSendsInIt() throws {
+    @Test("holds in a queue of time what its rate sends in that time")
+    func queueOfTime() throws {
         #expect(try link("rate=11.584mbit,queue=20ms").queueLimit == 30_000)
         #expect(try link("queue=20ms").queueLimit == .max)
     }
 
-    @Test func aNewRateCountsForThePacketBeingSent() throws {
+    @Test("applies a new rate to the packet being sent")
+    func newRate() throws {
         var link = try link("rate=11.584mbit")
         link.receive(.init(id: 0, bytes: 1500), at: .zero)
         let slower = try ConditionChange(parsing: "rate=5.792mbit").applied(to: LinkConditions()).up
@@ -83,7 +90,8 @@ struct LinkMachineTests {
         #expect(abs((drain(&link).arrivals.first?.time ?? 0) - 1.5) < 0.001)
     }
 
-    @Test func jitterKeepsTheOrderAndReorderingDoesNot() throws {
+    @Test("keeps the order under jitter, and not where it reorders")
+    func order() throws {
         var steady = try link("delay=20ms,jitter=15ms")
         var loose = try link("delay=20ms,jitter=15ms,reorder=jitter")
         var held = try link("delay=1ms,reorder=10%")
@@ -102,15 +110,16 @@ struct LinkMachineTests {
         }
     }
 
-    @Test(arguments: ["loss=5%", "loss=5%,burst=8", "gilbert=1%/19%"])
-    func theShareOfLossIsAsAsked(_ text: String) throws {
+    @Test("loses the share that is asked for", arguments: ["loss=5%", "loss=5%,burst=8", "gilbert=1%/19%"])
+    func lossShare(_ text: String) throws {
         var link = try link(text)
         for id in 0..<100_000 { link.receive(.init(id: UInt32(id), bytes: 100), at: .zero) }
         // Bursts of 8 make the deviation about four times that of single losses, 0.07 %.
         #expect((4600...5400).contains(drain(&link).drops.count))
     }
 
-    @Test func burstsAreAsLongAsAsked() throws {
+    @Test("loses bursts as long as asked for")
+    func burstLength() throws {
         var link = try link("loss=5%,burst=8")
         for id in 0..<100_000 { link.receive(.init(id: UInt32(id), bytes: 100), at: .zero) }
         let ids = drain(&link).arrivals.map(\.id)
@@ -118,7 +127,8 @@ struct LinkMachineTests {
         #expect((7...9).contains(gaps.reduce(0, +) / Double(gaps.count)))
     }
 
-    @Test func oneSeedTreatsTheSamePacketsTheSame() throws {
+    @Test("treats the same packets the same with the same seed")
+    func seed() throws {
         func fate(_ seed: UInt64) throws -> [UInt32] {
             var link = try link("delay=5ms,jitter=3ms,loss=10%,duplicate=5%,reorder=5%", seed: seed)
             for id in 0..<500 {
@@ -130,7 +140,8 @@ struct LinkMachineTests {
         #expect(try fate(3) != fate(4))
     }
 
-    @Test func aBlackholeSwallowsWhatIsUnderWayToo() throws {
+    @Test("swallows what is under way too where it is a blackhole")
+    func blackhole() throws {
         var link = try link("delay=10ms")
         link.receive(.init(id: 0, bytes: 100), at: .zero)
         link.change(

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("The scenario")
     struct Scenarios {
         /// Runs a script in a scenario's client host.
         private func run(
@@ -25,7 +26,8 @@ extension Labs {
 
             """
 
-        @Test func healthyHasTwoGoodPaths() throws {
+        @Test("healthy has two good paths")
+        func healthy() throws {
             let outcome = try run(
                 "healthy",
                 "ip route show default; ping -4 -q -c 5 -i 0.1 server; ping -4 -q -c 5 -i 0.1 -I wwan0 server"
@@ -39,7 +41,8 @@ extension Labs {
             #expect((60...62).contains(cellular[0]))
         }
 
-        @Test func wifiBlackholeIsSilent() throws {
+        @Test("wifi-blackhole is silent")
+        func wifiBlackhole() throws {
             let outcome = try run(
                 "wifi-blackhole",
                 Self.pings + """
@@ -50,7 +53,8 @@ extension Labs {
             #expect(outcome.output == "ok\nok\nno\nno\nLOWER_UP\n1\ncellular\n", "\(outcome)")
         }
 
-        @Test func wifiWalkoutGetsWorseThenGoes() throws {
+        @Test("wifi-walkout gets worse, then goes")
+        func wifiWalkout() throws {
             let outcome = try run(
                 "wifi-walkout",
                 """
@@ -67,7 +71,8 @@ extension Labs {
             #expect(outcome.lines[3].contains("dev wwan0"))
         }
 
-        @Test func wifiFlappingLosesItsCarrierAgainAndAgain() throws {
+        @Test("wifi-flapping loses its carrier again and again")
+        func wifiFlapping() throws {
             let outcome = try run(
                 "wifi-flapping",
                 """
@@ -81,7 +86,8 @@ extension Labs {
             #expect(outcome.lines.first == "up")
         }
 
-        @Test func bufferbloatMakesATransferSlowEverythingElse() throws {
+        @Test("bufferbloat makes a transfer slow everything else")
+        func bufferbloat() throws {
             let outcome = try run(
                 "bufferbloat",
                 """
@@ -97,7 +103,8 @@ extension Labs {
             #expect((300...1100).contains(loaded[1]), "the queue is up to a second long")
         }
 
-        @Test func oneWayLossIsOneWay() throws {
+        @Test("one-way-loss loses one way only")
+        func oneWayLoss() throws {
             let outcome = try run(
                 "one-way-loss",
                 """
@@ -114,7 +121,8 @@ extension Labs {
             #expect((1700...2300).contains(packets), "\(outcome)")
         }
 
-        @Test func elevatorTakesAllPathsForTwentySeconds() throws {
+        @Test("elevator leaves no path for twenty seconds")
+        func elevator() throws {
             let outcome = try run(
                 "elevator",
                 Self.pings + """
@@ -130,7 +138,8 @@ extension Labs {
             #expect(outcome.lines[9] == "cellular")
         }
 
-        @Test func trainChangesBothPathsAllTheTime() throws {
+        @Test("train changes both paths all the time")
+        func train() throws {
             let outcome = try run(
                 "train",
                 """
@@ -153,7 +162,8 @@ extension Labs {
 
             """
 
-        @Test func middleboxStripTakesTheOptionOnWifiAlone() throws {
+        @Test("middlebox-strip strips the option on Wi-Fi alone")
+        func middleboxStrip() throws {
             let outcome = try run(
                 "middlebox-strip",
                 Self.mptcp + """
@@ -164,7 +174,8 @@ extension Labs {
             #expect(outcome.status == 0, "\(outcome)")
         }
 
-        @Test func middleboxDropLetsOnlyTCPPass() throws {
+        @Test("middlebox-drop lets only TCP pass")
+        func middleboxDrop() throws {
             let outcome = try run(
                 "middlebox-drop",
                 """
@@ -178,7 +189,8 @@ extension Labs {
             #expect(outcome.lines.contains("MPTcpExtMPCapableSYNACKRX 0"), "\(outcome)")
         }
 
-        @Test func tcpOnlyServerAnswersWithoutMPTCP() throws {
+        @Test("tcp-only-server answers without MPTCP")
+        func tcpOnlyServer() throws {
             let outcome = try run(
                 "tcp-only-server",
                 """
@@ -190,7 +202,8 @@ extension Labs {
             #expect(!outcome.lines.contains("MPTcpExtMPCapableSYNTX 0"), "\(outcome)")
         }
 
-        @Test func meteredHotspotIsToldToTheClassifier() throws {
+        @Test("metered-hotspot is told to the classifier")
+        func meteredHotspot() throws {
             let outcome = try run("metered-hotspot", "'\(LabCommand.program("mppaths"))'")
             let text = outcome.output
             #expect(text.contains("wlan0  wifi"), "\(outcome)")
@@ -199,7 +212,8 @@ extension Labs {
             #expect(!text.contains("expensive    no"))
         }
 
-        @Test func ipv6OnlyHasNoIPv4() throws {
+        @Test("ipv6-only has no IPv4")
+        func ipv6Only() throws {
             let outcome = try run(
                 "ipv6-only",
                 """
@@ -210,7 +224,8 @@ extension Labs {
             #expect(outcome.output == "0\n0\nreached\nnone\n", "\(outcome)")
         }
 
-        @Test func natTimeoutForgetsWhatWasIdle() throws {
+        @Test("nat-timeout forgets what was idle")
+        func natTimeout() throws {
             let outcome = try run(
                 "nat-timeout",
                 """

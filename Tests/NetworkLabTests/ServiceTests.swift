@@ -3,8 +3,10 @@ import TestSupport
 import Testing
 
 extension Labs {
+    @Suite("The server's")
     struct Services {
-        @Test func sourceSinkEchoAndPacedSayWhatTheyPromise() throws {
+        @Test("source, echo and paced services say what they promise")
+        func streams() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=2ms"],
                 """
@@ -23,7 +25,8 @@ extension Labs {
             #expect((940...1500).contains(Int(outcome.lines[3]) ?? 0))
         }
 
-        @Test func theSinkAnswersWithCountAndDigest() throws {
+        @Test("sink answers with count and digest")
+        func sink() throws {
             let outcome = try LabCommand.run(
                 [LabCommand.program("mplab"), "run", "--", LabCommand.program("mpconnect"), "server:9"],
                 input: "abc")
@@ -32,7 +35,8 @@ extension Labs {
                     == "3 ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n", "\(outcome)")
         }
 
-        @Test func httpServesRanges() throws {
+        @Test("web server serves ranges")
+        func ranges() throws {
             let outcome = try LabCommand.lab(
                 [],
                 """
@@ -49,7 +53,8 @@ extension Labs {
             #expect(outcome.lines[3] == "416 206 404")
         }
 
-        @Test func anyProgramCanBeTheServer() throws {
+        @Test("place may be taken by any program")
+        func otherServer() throws {
             let outcome = try LabCommand.lab(
                 ["--serve", "iperf3 -s -1"], "iperf3 -c server -n 100K -J | grep -c receiver")
             #expect(outcome.status == 0, "\(outcome)")

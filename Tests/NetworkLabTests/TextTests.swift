@@ -4,6 +4,7 @@ import Testing
 @testable import NetworkLab
 
 /// What people write: conditions, faults, scenarios; and what they are told when it is wrong.
+@Suite("The lab's texts")
 struct TextTests {
     private func complaint(_ body: () throws -> Void) -> String {
         do {
@@ -14,7 +15,8 @@ struct TextTests {
         }
     }
 
-    @Test func conditionsReadAsTheyAreWritten() throws {
+    @Test("read conditions as they are written")
+    func conditions() throws {
         let texts = [
             "rtt=20ms,jitter=5ms,rate=50mbit,queue=100ms,loss=1%", "rtt=20ms,rate=50mbit,queue=64000b",
             "up.rate=5mbit,up.queue=100ms,down.rate=50mbit,down.queue=100ms", "loss=2%,burst=8",
@@ -27,51 +29,71 @@ struct TextTests {
         }
     }
 
-    @Test func aChangeLeavesTheRestAsItWas() throws {
+    @Test("change only the conditions that they name")
+    func change() throws {
         let before = try ConditionChange(parsing: "rtt=20ms,rate=50mbit").applied(to: LinkConditions())
         let after = try ConditionChange(parsing: "loss=1%,rate=unlimited").applied(to: before)
         #expect(after.text == "rtt=20ms,loss=1%")
     }
 
-    @Test(arguments: [
-        ("rtt=soon", "'rtt=soon' has a bad value; expected a time of an hour at most, in seconds or with"),
-        ("rate=50", "'rate=50' has a bad value; expected bits a second with their unit"),
-        ("loss=101%", "'loss=101%' has a bad value; expected a share from 0% to 100%"),
-        ("lost=1%", "'lost' is no condition (did you mean 'loss'?); there are rtt, delay"),
-        ("queue=100", "'queue=100' has a bad value; expected a time with its unit, or a size"),
-        ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
-        ("rtt", "'rtt' has no value; write rtt=20ms"),
-        ("loss=1%,", "'' is no condition"),
-    ])
-    func aBadConditionIsNamed(_ text: String, _ expected: String) {
+    @Test(
+        "name a bad condition, and suggest a better one",
+        arguments: [
+            (
+                "rtt=soon",
+                "'rtt=soon' has a bad value; expected a time with its unit, an hour at most, as in rtt=20ms"
+            ),
+            ("rtt=20", "'rtt=20' has no unit (did you mean 'rtt=20ms'?); expected a time with its unit"),
+            (
+                "up.rate=50",
+                "'up.rate=50' has no unit (did you mean 'up.rate=50mbit'?); expected bits a second"
+            ),
+            ("loss=1", "'loss=1' has no unit (did you mean 'loss=1%'?); expected a share from 0% to 100%"),
+            ("loss=101%", "'loss=101%' has a bad value; expected a share from 0% to 100%"),
+            ("lost=1%", "'lost' is no condition (did you mean 'loss'?); there are rtt, delay"),
+            (
+                "queue=100",
+                "'queue=100' has no unit (did you mean 'queue=100ms'?); expected a time with its unit, or a size"
+            ),
+            ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
+            ("rtt", "'rtt' has no value; write rtt=20ms"),
+            ("loss=1%,", "'' is no condition"),
+        ])
+    func badCondition(_ text: String, _ expected: String) {
         #expect(complaint { _ = try ConditionChange(parsing: text) }.hasPrefix(expected))
     }
 
-    @Test(arguments: [
-        ("at noon wlan0 down", "line 1: 'noon' after 'at' is no time; write one as in 3s"),
-        ("at 3s wlan7 down", "line 1: 'wlan7' is no link here (did you mean 'wlan0'?); there are"),
-        (
-            "\nfrom 9s to 3s wlan0 loss=0%..1%",
-            "line 2: it ends at 3.0 seconds before it starts at 9.0 seconds"
-        ),
-        (
-            "every 5s\nat 7s wlan0 down",
-            "line 2: it ends at 7.0 seconds, but everything starts over every 5.0 seconds"
-        ),
-        ("from 1s to 3s wlan0 loss=1%", "line 1: 'loss=1%' should read KEY=FIRST..LAST"),
-        ("from 1s to 3s wlan0 rate=1mbit..unlimited", "line 1: 'rate=1mbit..unlimited' has nothing between"),
-        ("link wlan0 wiffy", "line 1: 'wiffy' is no type of link"),
-        ("lnk wlan0", "line 1: 'lnk' begins no line"),
-        ("at 1s wlan0 carrier", "line 1: 'carrier' should read carrier on or carrier off"),
-        ("every 1s\nevery 2s", "line 2: 'every' is there twice, first in line 1"),
-        ("link wlan0 wifi\nlink wlan0 wifi", "'wlan0' is there twice"),
-    ])
-    func aBadScenarioNamesItsLine(_ text: String, _ expected: String) {
+    @Test(
+        "name the line of a bad scenario",
+        arguments: [
+            ("at noon wlan0 down", "line 1: 'noon' after 'at' is no time; write one as in 3s"),
+            ("at 3s wlan7 down", "line 1: 'wlan7' is no link here (did you mean 'wlan0'?); there are"),
+            (
+                "\nfrom 9s to 3s wlan0 loss=0%..1%",
+                "line 2: it ends at 3.0 seconds before it starts at 9.0 seconds"
+            ),
+            (
+                "every 5s\nat 7s wlan0 down",
+                "line 2: it ends at 7.0 seconds, but everything starts over every 5.0 seconds"
+            ),
+            ("from 1s to 3s wlan0 loss=1%", "line 1: 'loss=1%' should read KEY=FIRST..LAST"),
+            (
+                "from 1s to 3s wlan0 rate=1mbit..unlimited",
+                "line 1: 'rate=1mbit..unlimited' has nothing between"
+            ),
+            ("link wlan0 wiffy", "line 1: 'wiffy' is no type of link"),
+            ("lnk wlan0", "line 1: 'lnk' begins no line"),
+            ("at 1s wlan0 carrier", "line 1: 'carrier' should read carrier on or carrier off"),
+            ("every 1s\nevery 2s", "line 2: 'every' is there twice, first in line 1"),
+            ("link wlan0 wifi\nlink wlan0 wifi", "'wlan0' is there twice"),
+        ])
+    func badScenario(_ text: String, _ expected: String) {
         let complaint = complaint { _ = try Scenario(parsing: text, name: "test") }
         #expect(complaint.hasPrefix(expected), "\(complaint)")
     }
 
-    @Test func theBuiltInsAreThoseThatWerePromised() {
+    @Test("include the built-in scenarios")
+    func builtIns() {
         #expect(
             Scenario.builtIns.map(\.name) == [
                 "healthy", "wifi-blackhole", "wifi-walkout", "wifi-flapping", "bufferbloat", "one-way-loss",
@@ -82,7 +104,8 @@ struct TextTests {
         #expect(Scenario.builtIns.allSatisfy { !$0.about.isEmpty })
     }
 
-    @Test func aRampGoesEvenlyInSteps() throws {
+    @Test("make even steps of a ramp")
+    func ramp() throws {
         let scenario = try Scenario(parsing: "from 1s to 2s wlan0 loss=0%..10%", name: "test")
         let steps = scenario.plan.timeline.steps
         #expect(steps.count == 11)
@@ -92,8 +115,10 @@ struct TextTests {
     }
 }
 
+@Suite("The services' data")
 struct ServiceDataTests {
-    @Test func theHashIsSHA256() {
+    @Test("is hashed by SHA-256")
+    func hash256() {
         func hash(_ text: String) -> String {
             var hash = SHA256()
             // In pieces of odd size, so that blocks are filled from several.
@@ -111,7 +136,8 @@ struct ServiceDataTests {
                 == "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1")
     }
 
-    @Test func theSourceIsKnownAtEveryOffset() {
+    @Test("is known at every offset")
+    func offsets() {
         var whole = [UInt8](repeating: 0, count: 1000)
         whole.withUnsafeMutableBytes { SourceData.fill($0, from: 0, seed: 3) }
         for offset in [1, 7, 8, 13, 500] {

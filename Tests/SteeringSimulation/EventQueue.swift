@@ -89,7 +89,7 @@ enum SimulatedPacket {
     case removeAddress(UInt8, isCounted: Bool)
     /// MP_PRIO.
     case priority(isBackup: Bool)
-    /// For a keepalive: whoever hears it says again what it has.
+    /// For a keepalive: the end that hears it says again what it has.
     case probe
     case end
     case reset(ResetReason?)

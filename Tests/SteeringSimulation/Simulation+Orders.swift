@@ -1,4 +1,4 @@
-// What the kernel does with the orders of whoever steers, and what it tells when it is asked.
+// What the kernel does with the orders of the end that steers, and what it tells when it is asked.
 
 import PathCore
 
@@ -94,7 +94,7 @@ extension Simulation {
         return nil
     }
 
-    /// Whether the id is the address's, or nobody's.
+    /// Whether the id is the address's, or no address's.
     private func isFree(_ local: SubflowAction.LocalAddress) -> Bool {
         let first = subflows[0].address
         if local.id == 0 || local.address == first { return local.id == 0 && local.address == first }

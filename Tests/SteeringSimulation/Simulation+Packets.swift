@@ -134,7 +134,7 @@ extension Simulation {
     func repeatHandshake(_ number: Int, attempt: Int) {
         switch subflows[number].client.state {
         case .synSent:
-            // After 1, 3, 7, 15 and 31 s (tcp_syn_retries allows more, but nobody waits for it).
+            // After 1, 3, 7, 15 and 31 s (tcp_syn_retries allows more, but no test waits for it).
             guard attempt < 5 else { return close(number, .client, error: 110, reset: nil, tells: nil) }
             send(.join(sentAt: now), number, from: .client)
             after(1_000_000_000 << Int64(attempt + 1), .handshake(subflow: number, attempt: attempt + 1))

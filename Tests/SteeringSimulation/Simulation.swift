@@ -1,5 +1,5 @@
 // Two ends of an MPTCP connection in simulated time: their kernels, the networks between them, what their
-// users do, and a `SteeringMachine` that steers at one end or at both. No clock is read and nobody waits: `step`
+// users do, and a `SteeringMachine` that steers at one end or at both. No clock is read and no thread waits: `step`
 // goes to the next thing that happens. The same seed gives the same run.
 //
 //   traffic ─► endpoint ─► subflow ─► path ─► subflow ─► endpoint ─► traffic
@@ -181,7 +181,7 @@ package final class Simulation {
         subflows.contains { $0.client.state == .established && $0.memory != paths[$0.path].memory }
     }
 
-    /// The places of the paths on which there is a subflow that both ends have, and nobody on the way has forgotten.
+    /// The places of the paths on which there is a subflow that both ends have, and no box on the way has forgotten.
     package var sharedPaths: [Int] {
         subflows.compactMap { subflow in
             let path = paths[subflow.path]

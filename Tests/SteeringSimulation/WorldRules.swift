@@ -12,7 +12,7 @@ struct WorldRules {
     static let roundTrips: Int64 = 9
     /// Where packets get lost at all one of a probe, a join or the data may be, and is repeated after a second (RFC 6298).
     static let repetition: Int64 = 1_000_000_000
-    /// Where nobody who steers can know of it, or it is the kernels' timers that count: where a path loses more than one
+    /// Where the end that steers can't know of it, or the kernels' timers decide: where a path loses more than one
     /// packet in twenty, where a server has a subflow whose other end is gone (its kernel waits until the window is full
     /// before it sends again what is on it), where a reader does not say when it reads and is looked at once a second,
     /// and where one has nothing of its own under way and got too little yet to know that it is to get more. Such a
@@ -105,7 +105,7 @@ struct WorldRules {
 
     // MARK: Rest
 
-    /// From now on nobody says anything.
+    /// From now on no end sends anything of its own.
     mutating func beginsRest(_ world: Simulation) {
         rested = (world.now, creations, moves)
     }

@@ -2,7 +2,7 @@
 //
 //   level               what it may do, and why no more
 //   order               what the kernel says to a command for no connection
-//   make COUNT FOLDER   makes sockets one after the other; with FOLDER for notes, or - for none
+//   make COUNT FOLDER   makes sockets one after the other; with FOLDER for the journal, or - for none
 //   hold FOLDER         stays between the two writes of the setting
 
 import LinuxNet
@@ -12,12 +12,12 @@ import PathCore
 enum SubflowProbe {
     static func main() throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        func notes(_ place: Int) -> RestingNotes? {
-            arguments[place] == "-" ? nil : RestingNotes(folder: arguments[place])
+        func journal(_ place: Int) -> SysctlJournal? {
+            arguments[place] == "-" ? nil : SysctlJournal(folder: arguments[place])
         }
         switch arguments.first {
         case "level":
-            let level = LocalSocketSource(notes: nil).level
+            let level = LocalSocketSource(journal: nil).level
             print(level.name, level, separator: "\n")
         case "order":
             do throws(SystemError) {
@@ -27,7 +27,7 @@ enum SubflowProbe {
                 print(error.errno)
             }
         case "make":
-            let source = LocalSocketSource(notes: notes(2), patience: .seconds(20))
+            let source = LocalSocketSource(journal: journal(2), patience: .seconds(20))
             let count = Int(arguments[1])!
             var steered = 0
             let start = MonotonicTime.now
@@ -37,7 +37,7 @@ enum SubflowProbe {
             }
             print(steered, start.duration(to: .now).wholeNanoseconds / Int64(1_000 * count))
         case "hold":
-            let selection = UserspaceSelection(PathManagerSetting.current!, notes: notes(1))
+            let selection = UserspaceSelection(PathManagerSetting.current!, journal: journal(1))
             try selection.during { () throws(SystemError) in
                 say("held")
                 _ = readLine()

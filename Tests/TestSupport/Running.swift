@@ -4,7 +4,7 @@ import LinuxNet
 /// A program that runs, in a process group of its own, which ends when this goes.
 ///
 /// Foundation's Process notices an end by a socket that the program inherits. OpenSSH's programs close what
-/// they inherit, and its one thread then waits for them and for nobody else: hence posix_spawn.
+/// they inherit, and its one thread then waits for them and for no other program: hence posix_spawn.
 public final class Running: Sendable {
     public let identifier: pid_t
     private let name: String

@@ -12,7 +12,7 @@ public final class TestCertificates: Sendable {
     /// The file with the key of every server.
     public var key: String { folder.appendingPathComponent("server.key").path }
 
-    /// Makes certificates for a name: `good`, `expired` (yesterday), and `stranger`, whose root nobody trusts.
+    /// Makes certificates for a name: `good`, `expired` (yesterday), and `stranger`, whose root no client trusts.
     public init(name: String = "server.example", addresses: [String] = ["203.0.113.1"]) async throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "certificates-\(UUID().uuidString)")

@@ -47,7 +47,7 @@ public struct TwoPathServer: ~Copyable {
         self.wifi = wifi
     }
 
-    /// The server has no way back over Wi-Fi, or has it again. Nobody is told.
+    /// The server has no way back over Wi-Fi, or has it again. The client is not told.
     public func silenceWiFi(_ isSilent: Bool) throws {
         let wifi = wifi
         try namespace.run { () throws(SystemError) in

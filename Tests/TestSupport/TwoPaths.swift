@@ -17,7 +17,7 @@ public enum TwoPaths {
 
     /// Who runs the script.
     public enum User: Sendable {
-        /// Whoever runs the test, as root of a user namespace.
+        /// The user that runs the test, as root of a user namespace.
         case itself
         /// A user without a right, as root of a user namespace. Where the test is not run by root, the same.
         case nobody
@@ -53,7 +53,7 @@ public enum TwoPaths {
         mount -t tmpfs tmpfs /run
         mkdir -p /run/netns /run/work
         cd /run/work
-        # Names are answered by nobody, and at once.
+        # No name has an answer, and that is said at once.
         mount --bind /dev/null /etc/resolv.conf
         ip link set lo up
         ip netns add server

@@ -2,7 +2,7 @@ import PathCore
 
 /// Where an emulated link's frames come from and go to.
 ///
-/// One thread uses it at a time; whoever makes it may be another.
+/// One thread uses it at a time; another may make it.
 package protocol FramePort: AnyObject, Sendable {
     /// For an event loop; readable when frames wait.
     var descriptor: CInt { get }

@@ -3,7 +3,7 @@ import Glibc
 import LinuxNet
 
 /// What a network card would do for the kernel. Virtual links only pretend to: they pass packets of 64 KiB
-/// with no checksum, and nobody who looks at them would see what a wire carries.
+/// with no checksum, and a capture would not show what a wire carries.
 package enum Offloads {
     /// Switches them off for a link of the network namespace this thread is in.
     package static func switchOff(_ name: String) throws(SystemError) {

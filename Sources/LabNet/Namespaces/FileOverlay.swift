@@ -7,8 +7,8 @@ package enum FileOverlay {
     /// Puts texts over existing files, in this mount namespace alone.
     /// - Returns: the files that don't exist, and so could not be covered.
     package static func cover(_ texts: [(path: String, text: String)]) throws(SystemError) -> [String] {
-        // A file system to hold the texts. Its place is seen by nobody: what is bound from it stays when the
-        // place is given back.
+        // A file system to hold the texts. No program sees it: what is bound from it stays when it is
+        // unmounted.
         let place = "/tmp"
         try systemCall("mount a tmpfs") {
             mount("tmpfs", place, "tmpfs", UInt(MS_NOSUID | MS_NODEV), "mode=755")

@@ -2,7 +2,7 @@ import CLab
 import Glibc
 import LinuxNet
 
-/// A network namespace, held open. It ends when nobody is in it and nobody holds it.
+/// A network namespace, held open. It ends when no thread is in it and no descriptor holds it.
 package struct NetworkNamespace: ~Copyable, Sendable {
     private let descriptor: Descriptor
 

@@ -8,6 +8,8 @@ package typealias ProcessNumber = pid_t
 package enum ChildProcess {
     /// Starts a program in the network namespace of this thread, found in PATH, with the signals that this
     /// process blocks and ignores as a program expects them.
+    ///
+    /// - Throws: ENOENT where no folder of PATH has it, EACCES where it is there but can't be executed.
     package static func start(
         _ arguments: [String], environment: [String: String], streams: [CInt: CInt] = [:]
     ) throws(SystemError) -> ProcessNumber {
@@ -26,14 +28,32 @@ package enum ChildProcess {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         for (number, source) in streams { posix_spawn_file_actions_adddup2(&actions, source, number) }
+        let program = try find(arguments[0], path: environment["PATH"])
         var process = ProcessNumber()
         let status = withCStrings(arguments) { arguments in
             withCStrings(environment.map { "\($0.key)=\($0.value)" }.sorted()) { environment in
-                posix_spawnp(&process, arguments[0]!, &actions, &attributes, arguments, environment)
+                posix_spawn(&process, program, &actions, &attributes, arguments, environment)
             }
         }
         guard status == 0 else { throw SystemError("start '\(arguments[0])'", errno: status) }
         return process
+    }
+
+    /// Where a program is, as a shell finds it. (posix_spawnp says EACCES of a program that is nowhere, as soon as
+    /// one folder of PATH can't be read.)
+    private static func find(_ name: String, path: String?) throws(SystemError) -> String {
+        if name.contains("/") { return name }
+        var failure = ENOENT
+        for folder in (path ?? "/bin:/usr/bin").split(separator: ":", omittingEmptySubsequences: false) {
+            let candidate = folder.isEmpty ? name : "\(folder)/\(name)"
+            var status = stat()
+            guard !name.isEmpty, stat(candidate, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                continue
+            }
+            if access(candidate, X_OK) == 0 { return candidate }
+            failure = EACCES
+        }
+        throw SystemError("start '\(name)'", errno: failure)
     }
 
     /// This process's variables.

@@ -5,7 +5,7 @@ import Glibc
 package enum WaitingSignals {
     package enum Event: Sendable {
         case childEnded
-        /// Somebody wants the process to end; `fromTerminal` where everybody on it was told already.
+        /// The process is told to end; `fromTerminal` where the terminal told all of its processes.
         case termination(CInt, fromTerminal: Bool)
     }
 

@@ -3,13 +3,13 @@ import LinuxNet
 import PathCore
 
 package enum ListeningSockets {
-    /// Waits until somebody listens on TCP, or has a UDP port, in the network namespace this thread is in.
-    /// - Returns: whether somebody does; false at the deadline.
+    /// Waits until there is a TCP listener or a bound UDP port in the network namespace this thread is in.
+    /// - Returns: whether there is; false at the deadline.
     @discardableResult
     package static func waitForFirst(by deadline: MonotonicTime) -> Bool {
         while MonotonicTime.now < deadline {
             if exist { return true }
-            // The kernel tells nobody of a listener: look again soon.
+            // The kernel announces no listener: look again soon.
             usleep(2000)
         }
         return false

@@ -4,12 +4,12 @@ import LinuxNet
 import PathCore
 
 extension StreamSocket {
-    /// Whether somebody answers at an endpoint, over one interface of the network namespace this thread is in:
-    /// a listener, or a host that refuses.
+    /// Waits for an answer from an endpoint, over one interface of the network namespace this thread is in: from a
+    /// listener, or from a host that refuses.
     ///
     /// - Returns: true as soon as there was an answer; false where there was none by the deadline.
-    package static func someoneAnswers(
-        at endpoint: IPEndpoint, over interface: InterfaceIndex, by deadline: MonotonicTime
+    package static func waitForAnswer(
+        from endpoint: IPEndpoint, over interface: InterfaceIndex, by deadline: MonotonicTime
     ) -> Bool {
         while MonotonicTime.now < deadline {
             if (try? attempt(endpoint, interface)) == true { return true }
@@ -32,7 +32,7 @@ extension StreamSocket {
         }
         var state = pollfd(fd: socket.descriptor.number, events: Int16(POLLOUT), revents: 0)
         guard poll(&state, 1, 500) == 1 else { return false }
-        guard let error = socket.takeError() else { return true }
+        guard let error = socket.consumeError() else { return true }
         return error.errno == ECONNREFUSED
     }
 }

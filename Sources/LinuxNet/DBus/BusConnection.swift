@@ -8,7 +8,7 @@ import PathCore
 /// calls may be made right after `init`; they leave once the bus has let us in. No
 /// closure of its owner's runs after `close`, which the owner calls even where `ended` was called before.
 final class BusConnection {
-    /// What an answer is delivered to. Whoever drops it gets no answer any more.
+    /// What an answer is delivered to. Its owner drops it to get no answer any more.
     final class Call {
         fileprivate let handler: Handler
         fileprivate var slot: SystemdLibrary.Slot?

@@ -203,7 +203,7 @@ package actor NetworkManagerWatch {
 
     private static let service = "org.freedesktop.NetworkManager"
     private static let bus = "org.freedesktop.DBus"
-    /// For the bus to let us in and to pass on an answer, or to say that there is nobody to give one.
+    /// For the bus to let us in and to pass on an answer, or to say that the service is not there.
     private static let answerLimit = Duration.seconds(20)
     private static let readLimit = Duration.seconds(10)
     /// For a reading that a signal makes necessary: there may be many of those.
@@ -220,7 +220,7 @@ package actor NetworkManagerWatch {
         ) { signal in
             self.apply(signal) { $0.apply(objectSignal: signal, to: &$1) }
         }
-        // One by one: the statistics and the many other things NetworkManager tells of wake nobody here.
+        // One by one: the statistics and the many other things NetworkManager tells of wake no thread here.
         for interface in NetworkManagerObjects.Interface.allCases {
             try connection.subscribe(
                 "type='signal',sender='\(Self.service)',path_namespace='/org/freedesktop/NetworkManager',"
@@ -239,7 +239,7 @@ package actor NetworkManagerWatch {
         reading = try connection?.call(
             Self.service, "/org/freedesktop", "\(Self.bus).ObjectManager", "GetManagedObjects",
             timeout: Self.readLimit
-        ) { self.take($0) }
+        ) { self.ingest($0) }
     }
 
     private func readNow() {
@@ -252,7 +252,7 @@ package actor NetworkManagerWatch {
 
     // MARK: What is heard
 
-    private func take(_ answer: BusMessage) {
+    private func ingest(_ answer: BusMessage) {
         reading?.cancel()
         reading = nil
         cancel(&patience)

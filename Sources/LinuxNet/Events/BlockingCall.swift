@@ -40,7 +40,7 @@ package final class BlockingCalls: @unchecked Sendable {
         }
     }
 
-    /// Runs a call whose end nobody waits for.
+    /// Runs a call without waiting for its end.
     func submit(_ body: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(mutex)
         waiting.append(body)

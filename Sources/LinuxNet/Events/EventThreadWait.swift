@@ -20,7 +20,7 @@ extension EventThread {
     /// A registration; only the event thread touches it.
     private final class Wait: @unchecked Sendable {
         private var token: Token?
-        /// epoll knows a descriptor once: for whoever waits for it as well this one stands.
+        /// epoll knows a descriptor once: this one stands for it where another wait has it registered.
         private var duplicate: Descriptor?
         private var continuation: CheckedContinuation<Readiness?, Never>?
         private var isFinished = false

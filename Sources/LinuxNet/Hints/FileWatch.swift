@@ -45,7 +45,7 @@ final class FileWatch {
         var interests: [Interest]
     }
 
-    /// Why somebody watches an inode.
+    /// Why an inode is watched.
     private struct Interest {
         let place: Place
         /// The name that matters in the folder; nil for every one.
@@ -79,11 +79,11 @@ final class FileWatch {
     }
 
     private func listen() throws(SystemError) {
-        registration = try thread.add(notifier.number, for: .readable) { [weak self] _ in self?.take() }
+        registration = try thread.add(notifier.number, for: .readable) { [weak self] _ in self?.deliver() }
     }
 
-    /// Takes what is waiting, tells it, and looks away for a moment, in which more may gather.
-    private func take() {
+    /// Reads what is waiting, delivers it, and looks away for a moment, in which more may gather.
+    private func deliver() {
         if let registration { thread.remove(registration) }
         registration = nil
         let changed = drain()

@@ -203,7 +203,7 @@ package final class HintWatch {
         guard let list = opendir(folder) else { return [] }
         defer { closedir(list) }
         var numbers: [InterfaceIndex] = []
-        // More interfaces than that don't have leases; more files are somebody's mistake.
+        // More interfaces than that don't have leases; more files are a mistake.
         while numbers.count < 1024, let entry = readdir(list) {
             // By its address: an entry ends with its name, and the structure does not.
             let name = UnsafeRawPointer(entry) + MemoryLayout<dirent>.offset(of: \.d_name)!

@@ -72,12 +72,12 @@ package struct SettingsFile: Sendable {
     private func updateAsOwner(_ edit: (String?) throws(SystemError) -> String) throws(SystemError) {
         let target = try self.target()
         let folder = try Self.folder(of: target)
-        // Nobody else's work on a folder takes its lock.
+        // Other programs that work on a folder don't use its lock.
         try systemCall("lock \(Self.parent(of: target))") { mp_lock_exclusively(folder.number) }
         let bytes = try SettingsFile(target).bytes()
         let old = bytes.flatMap { String(validating: $0, as: UTF8.self) }
         guard (bytes == nil) == (old == nil) else {
-            // Edited as text, it would lose what somebody wrote.
+            // Edited as text, it would lose what the user wrote.
             throw SystemError("edit \(path)", errno: EILSEQ, detail: "it is no UTF-8")
         }
         let new = try edit(old)
@@ -132,7 +132,7 @@ package struct SettingsFile: Sendable {
         do throws(SystemError) {
             var old = stat()
             if stat(path, &old) == 0 {
-                // The file stays its owner's, whoever of the group edits it.
+                // The file stays its owner's, whichever user of the group edits it.
                 let status = fchown(file.number, old.st_uid, old.st_gid)
                 if status != 0, old.st_uid != geteuid() {
                     throw SystemError("keep the owner of \(path)", errno: errno)

@@ -5,8 +5,8 @@ import PathCore
 /// Says when the machine woke from sleep. It lives on the event thread, and costs nothing meanwhile.
 ///
 /// A timer of CLOCK_REALTIME can ask to be cancelled when that clock is set, and the kernel counts resuming
-/// as setting it (TFD_TIMER_CANCEL_ON_SET: timerfd_create(2); timerfd_resume in fs/timerfd.c). Somebody who
-/// sets the time cancels it as well; the detector tells the two apart.
+/// as setting it (TFD_TIMER_CANCEL_ON_SET: timerfd_create(2); timerfd_resume in fs/timerfd.c). Setting
+/// the time cancels it as well; the detector tells the two apart.
 final class WakeWatch {
     private let thread: EventThread
     private let read: () -> SuspendDetector.Reading
@@ -34,7 +34,7 @@ final class WakeWatch {
     func start(onResume: @escaping () -> Void) throws(SystemError) {
         registration = try thread.add(timer.number, for: .readable) { [weak self] _ in
             guard let self else { return }
-            self.takeCancellation()
+            self.acknowledgeCancellation()
             if self.look() { onResume() }
         }
     }
@@ -61,12 +61,12 @@ final class WakeWatch {
                 timerfd_settime(timer.number, CInt(truncatingIfNeeded: TimerFlags.set), &never, nil)
             }
         } catch {
-            // A cancellation that nobody has read yet. The timer is set all the same.
+            // An earlier cancellation has not been read yet. The timer is set all the same.
             guard error.errno == ECANCELED else { throw error }
         }
     }
 
-    private func takeCancellation() {
+    private func acknowledgeCancellation() {
         var expirations: UInt64 = 0
         // ECANCELED; the timer itself stays as it was.
         _ = Glibc.read(timer.number, &expirations, 8)

@@ -4,7 +4,7 @@ import PathCore
 
 /// The speeds of wires, as drivers report them: /sys/class/net/NAME/speed (net/core/net-sysfs.c).
 ///
-/// Nobody announces a new speed, but a wire gets one only after it had no carrier.
+/// The kernel announces no new speed, but a wire gets one only after it had no carrier.
 final class WireSpeeds {
     private let folder: String
     private var known: [InterfaceIndex: (link: LinkFact, speed: UInt32?, read: MonotonicTime)] = [:]
@@ -32,7 +32,7 @@ final class WireSpeeds {
 
     private func speed(of link: LinkFact) -> UInt32? {
         let files = "\(folder)/\(link.name)"
-        // A mounted sysfs shows the network namespace of whoever mounted it, so the index must be the link's.
+        // A mounted sysfs shows the network namespace that it was mounted in, so the index must be the link's.
         guard !link.name.contains("/"),
             InputFile.line("\(files)/ifindex").flatMap({ UInt32($0) }) == link.index,
             access("\(files)/device", F_OK) == 0,

@@ -5,7 +5,7 @@ enum WirelessDecoder {
     /// What CMD_NEW_INTERFACE says of an interface.
     struct Interface: Hashable {
         var index: InterfaceIndex
-        /// Whether it is in a network of somebody else's: NL80211_IFTYPE_STATION or P2P_CLIENT.
+        /// Whether it is a client of an access point: NL80211_IFTYPE_STATION or P2P_CLIENT.
         var isClient: Bool
         var ssid: String?
     }

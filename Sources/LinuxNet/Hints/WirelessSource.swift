@@ -9,9 +9,9 @@ final class WirelessSource {
     struct Radio {
         /// nil where the kernel has no nl80211.
         var hint: (InterfaceIndex) throws(SystemError) -> WirelessHint?
-        /// Takes the announcements that wait; whether one of them matters.
-        var takeAnnouncements: () -> Bool
-        /// For waiting until there are some; nil where nobody announces anything.
+        /// Reads the announcements that wait; whether one of them matters.
+        var drainAnnouncements: () -> Bool
+        /// For waiting until there are some; nil where the kernel announces nothing.
         var descriptor: CInt?
         var malformed: () -> Int
     }
@@ -68,7 +68,7 @@ final class WirelessSource {
     }
 
     /// A driver may ask its firmware, which takes milliseconds: once a second is often enough for what
-    /// nobody announced.
+    /// the kernel doesn't announce.
     private func hint(of index: InterfaceIndex, _ radio: Radio) -> WirelessHint? {
         if let (hint, read) = known[index], read.duration(to: .now) < .seconds(1) { return hint }
         var hint: WirelessHint?
@@ -90,7 +90,7 @@ final class WirelessSource {
         self.radio = radio
         guard let descriptor = radio.descriptor, onChange != nil else { return }
         registration = try? thread.add(descriptor, for: .readable) { [weak self] _ in
-            guard let self, self.radio?.takeAnnouncements() == true else { return }
+            guard let self, self.radio?.drainAnnouncements() == true else { return }
             self.forget()
             self.onChange?()
         }
@@ -112,7 +112,7 @@ extension WirelessSource.Radio {
         let notifications = try? GenericNotifications(family, groups: ["config", "mlme"])
         return WirelessSource.Radio(
             hint: { index throws(SystemError) in try netlink.wirelessHint(family, index) },
-            takeAnnouncements: {
+            drainAnnouncements: {
                 var matters = false
                 let hasLost = try? notifications?.drain { message in
                     if WirelessDecoder.mayChangeFacts(message) { matters = true }

@@ -90,7 +90,7 @@ package struct PathManagerLimits: Sendable, Hashable {
 }
 
 extension SubflowCommands {
-    /// The kernel's endpoints. Everybody may ask.
+    /// The kernel's endpoints. Reading them needs no right.
     package func endpoints() throws(SystemError) -> [PathManagerEndpoint] {
         try netlink.dump("list the MPTCP endpoints", family, PathManagerCommand.getAddress) {
             PathManagerEndpoint($0)

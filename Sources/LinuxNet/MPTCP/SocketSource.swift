@@ -23,7 +23,7 @@ package struct SteeredSocket: ~Copyable, Sendable {
         self.level = level
     }
 
-    package consuming func take() -> StreamSocket { socket }
+    package consuming func releaseSocket() -> StreamSocket { socket }
 }
 
 /// Makes sockets in this process. Where it may, they have the userspace path manager, and nothing else in the
@@ -36,13 +36,13 @@ package struct LocalSocketSource: SocketSource {
     private let selection: UserspaceSelection?
 
     /// Finds out what this process may, and puts back what a killed one left changed.
-    package init() { self.init(notes: .standard) }
+    package init() { self.init(journal: .standard) }
 
-    package init(notes: RestingNotes?, patience: Duration = .milliseconds(250)) {
+    package init(journal: SysctlJournal?, patience: Duration = .milliseconds(250)) {
         let facts = ControlLevel.Facts.found()
         level = ControlLevel(facts)
         selection = PathManagerSetting.current.map {
-            UserspaceSelection($0, notes: notes, patience: patience)
+            UserspaceSelection($0, journal: journal, patience: patience)
         }
         // Where that fails the next socket tries again.
         if facts.selection == nil { _ = try? selection?.mend() }

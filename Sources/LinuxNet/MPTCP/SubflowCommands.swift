@@ -120,7 +120,7 @@ package final class SubflowCommands {
     }
 
     /// An IPv6 socket that is connected to an IPv4 address has a first subflow with IPv4-mapped addresses, and
-    /// later ones that are as they were asked for. The kernel compares them as they are, and nobody else can
+    /// later ones that are as they were asked for. The kernel compares them as they are, and only it can
     /// tell which is which: so the second kind is tried where there is none of the first.
     private func ofEitherKind(
         _ local: IPEndpoint, _ remote: IPEndpoint,

@@ -70,17 +70,16 @@ package final class ConnectionSubflowControl: SubflowControl {
 /// Steers the connections of the kernel's path manager, all at once: what is asked for one is done to the
 /// endpoint of that address, for every connection of the network namespace.
 ///
-/// Endpoints that were there before belong to somebody else: their flags and their absence are changed like
-/// those of the others, because that is what steering all connections means, but they are given back by
-/// `restore`.
+/// Endpoints that were there before belong to the administrator or to another program. Steering all connections means to
+/// change and delete those as well; `restore` puts them back.
 package final class EndpointSubflowControl: SubflowControl {
     package let level: ControlLevel
     private let commands: SubflowCommands
     private let original: [PathManagerEndpoint]
     /// What connections have asked for while it was there.
-    private var awaited: Set<Wish> = []
+    private var awaited: Set<Request> = []
 
-    private struct Wish: Hashable {
+    private struct Request: Hashable {
         var connection: ConnectionToken
         var address: IPAddress
     }
@@ -124,16 +123,16 @@ package final class EndpointSubflowControl: SubflowControl {
         if let failure { throw failure }
     }
 
-    /// An endpoint that another connection has had made serves this one too, as a rule: whoever asks for it again has
-    /// got nothing from it.
+    /// An endpoint that was made for one connection serves the others too, as a rule: a connection that asks for it a
+    /// second time got no subflow from it.
     private func create(
         _ local: SubflowAction.LocalAddress, _ isBackup: Bool, for connection: ConnectionToken
     ) throws(SystemError) -> SubflowOutcome {
-        let wish = Wish(connection: connection, address: local.address)
-        let isRepeated = !awaited.insert(wish).inserted
+        let request = Request(connection: connection, address: local.address)
+        let isRepeated = !awaited.insert(request).inserted
         let endpoint = PathManagerEndpoint(
             local.address, flags: isBackup ? [.subflow, .backup] : .subflow, interface: local.interface)
-        // Made anew it serves all: whoever asked for it before is to wait for that.
+        // Made anew it serves all: the connections that asked for it before wait for that.
         if isRepeated { awaited = awaited.filter { $0.address != local.address } }
         return try add(endpoint, isAnew: isRepeated)
     }

@@ -3,8 +3,8 @@ import PathCore
 
 /// What the kernel's path manager announces of the connections of this network namespace, live.
 ///
-/// It lives on the event thread. While somebody listens, connections of the userspace path manager accept
-/// joins of their peers; where nobody does, the kernel refuses them (mptcp_userspace_pm_active).
+/// It lives on the event thread. While a process listens, connections of the userspace path manager accept
+/// joins of their peers; without a listener the kernel refuses them (mptcp_userspace_pm_active).
 package final class SubflowEvents {
     private let thread: EventThread
     private let hidesCreations: Bool
@@ -37,7 +37,7 @@ package final class SubflowEvents {
             let notifications = try GenericNotifications.subflowEvents(
                 without: hidesCreations ? PathManagerEvent.created : nil)
             registration = try thread.add(notifications.descriptor, for: .readable) { [weak self] _ in
-                self?.takeEvents(handler)
+                self?.drainEvents(handler)
             }
             self.notifications = notifications
             return .listening
@@ -52,7 +52,7 @@ package final class SubflowEvents {
         (registration, notifications) = (nil, nil)
     }
 
-    private func takeEvents(_ handler: @escaping (SubflowEvent) -> Void) {
+    private func drainEvents(_ handler: @escaping (SubflowEvent) -> Void) {
         // Held: the handler may stop this.
         guard let notifications else { return }
         var hasLost = true

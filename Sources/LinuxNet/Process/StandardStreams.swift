@@ -31,7 +31,7 @@ package enum StandardStream: CInt, Sendable {
         }
     }
 
-    /// Waits where the stream is only not ready: somebody who shares it may have made it non-blocking.
+    /// Waits where the stream is only not ready: another program that shares it may have made it non-blocking.
     ///
     /// This is not `systemCall`, which traps on a bad descriptor: these three are the user's, who may have
     /// opened one for the other direction.
@@ -79,8 +79,8 @@ package enum StandardStream: CInt, Sendable {
     /// Makes a reader that goes away an error of `write`, and not the program's end.
     package static func ignoreBrokenPipes() { _ = mp_ignore_signal(SIGPIPE) }
 
-    /// Waits until nobody reads this stream any more. It waits until it is cancelled where that can't be
-    /// told: a file, a terminal.
+    /// Waits until the stream has no reader any more. Where that can't be told (a file, a terminal) it waits
+    /// until it is cancelled.
     package func waitForClosedReader() async {
         // A pipe whose last reader closed reports an error, asked for or not.
         _ = await EventThread.shared.ready(rawValue, for: [])

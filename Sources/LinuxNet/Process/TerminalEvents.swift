@@ -18,8 +18,8 @@ package enum TerminalEvents {
     /// Set once, before any handler is.
     private nonisolated(unsafe) static var signals = SignalPipe.none
 
-    /// Takes the signals, except those that whoever started the program has it ignore (nohup). Call it once.
-    package static func take() {
+    /// Installs the handlers, except for signals that the program was started to ignore (nohup). Call it once.
+    package static func install() {
         guard let made = SignalPipe.make() else { return }
         signals = made
         for number in [SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT] {
@@ -42,6 +42,6 @@ package enum TerminalEvents {
         }
     }
 
-    /// Stops the process, as SIGTSTP would have, until somebody continues it.
+    /// Stops the process, as SIGTSTP would have, until it is continued.
     package static func suspend() { _ = raise(SIGSTOP) }
 }

@@ -6,9 +6,9 @@ package enum TerminationSignal {
     /// Set once, before any handler is.
     private nonisolated(unsafe) static var signals = SignalPipe.none
 
-    /// Takes the signals, except those that whoever started the program has it ignore (nohup). Call it once,
+    /// Installs the handlers, except for signals that the program was started to ignore (nohup). Call it once,
     /// first of all.
-    package static func take() {
+    package static func install() {
         guard let made = SignalPipe.make() else { return }
         signals = made
         for number in [SIGINT, SIGTERM, SIGHUP] {

@@ -4,7 +4,7 @@ import PathCore
 
 /// Reads of a device what netlink does not say: sysfs' uevent, its radio, its driver.
 ///
-/// A mounted sysfs shows the network namespace of whoever mounted it. So the index there must be the link's.
+/// A mounted sysfs shows the network namespace that it was mounted in. So the index there must be the link's.
 package final class DeviceFiles {
     private var known: [Key: LinkFact.Device] = [:]
     package var tap: NetlinkTap?

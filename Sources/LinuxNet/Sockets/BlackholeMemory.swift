@@ -5,8 +5,8 @@ extension StreamSocket {
     /// while after it met a middlebox that drops them (`net.mptcp.blackhole_timeout`), for every connection of
     /// the network namespace.
     ///
-    /// The kernel decides when the SYN leaves, and has fallen back then. A connection to port 0 of loopback, where
-    /// nobody can listen, shows it: the refusal that answers it is no fallback. Its counters would tell too, but
+    /// The kernel decides when the SYN leaves, and has fallen back then. A connection to port 0 of loopback, which
+    /// has no listener, shows it: the refusal that answers it is no fallback. Its counters would tell too, but
     /// reading them before each connection takes longer than all the rest of connecting.
     package static var kernelWithholdsMPTCP: Bool {
         do throws(SystemError) {

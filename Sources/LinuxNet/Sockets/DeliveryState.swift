@@ -3,6 +3,6 @@ import Glibc
 import PathCore
 
 extension StreamSocket {
-    /// Ends both directions: whoever waits on the descriptor wakes up, and the number stays taken.
+    /// Ends both directions: those that wait on the descriptor wake up, and its number stays in use.
     package func shutDown() { _ = shutdown(descriptor.number, CInt(SHUT_RDWR)) }
 }

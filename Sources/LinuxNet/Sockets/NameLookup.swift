@@ -4,7 +4,7 @@ import PathCore
 
 /// The system's resolver: getaddrinfo, with all that nsswitch.conf puts behind it.
 package enum NameLookup {
-    /// A host's addresses, of both families or of one, in RFC 6724 order. A literal is answered without asking anybody.
+    /// A host's addresses, of both families or of one, in RFC 6724 order. A literal is answered without a lookup.
     ///
     /// A caller that is cancelled gets its answer at once; the lookup outlives it, and what it finds is
     /// dropped.

@@ -36,7 +36,7 @@ package struct StreamSocket: ~Copyable, Sendable {
     /// Whether the kernel would make MPTCP sockets in this network namespace.
     ///
     /// A yes is remembered for a second: to make such a socket and close it costs as much as half a connection.
-    /// Whoever makes one in that second can still be refused (`SystemError.meansNoMPTCP`).
+    /// In that second the kernel may still refuse one (`SystemError.meansNoMPTCP`).
     package static var kernelSpeaksMPTCP: Bool {
         let now = MonotonicTime.now.nanoseconds
         let known = mptcpMade.load(ordering: .relaxed)
@@ -54,7 +54,7 @@ package struct StreamSocket: ~Copyable, Sendable {
     private static let mptcpMade = Atomic<Int64>(0)
 
     /// Binds the socket to an interface, for good: neither retransmissions nor a lost route move it to another.
-    /// The kernel allows this to everybody, once for each socket.
+    /// The kernel allows this to every process, once for each socket.
     package func bind(toInterface index: InterfaceIndex) throws(SystemError) {
         try SocketOption.bind(descriptor.number, toInterface: index)
     }
@@ -82,7 +82,7 @@ package struct StreamSocket: ~Copyable, Sendable {
     }
 
     /// The error with which the handshake ended, if it did (SO_ERROR, which reading clears).
-    package func takeError() -> SystemError? {
+    package func consumeError() -> SystemError? {
         let number = SocketOption.get(descriptor.number, SOL_SOCKET, SO_ERROR) ?? 0
         return number == 0 ? nil : SystemError("connect", errno: number)
     }

@@ -17,7 +17,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error number's words, as strerror gives them: "Connection refused".
     package var words: String { SystemError.words(errno) }
 
-    /// EPIPE: nobody is left to read.
+    /// EPIPE: the reader has gone.
     package var isBrokenPipe: Bool { errno == EPIPE }
 
     /// ESRCH, ENOENT, ENODEV or EADDRNOTAVAIL: what was to be changed or removed is not there.
@@ -28,7 +28,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
         [EAGAIN, EBUSY, EINTR, ENOBUFS, ENOMEM, ENOSPC, ETIMEDOUT].contains(errno)
     }
 
-    /// ECONNREFUSED: nobody listens there.
+    /// ECONNREFUSED: there is no listener.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 
     /// ENOPROTOOPT or EPROTONOSUPPORT: MPTCP is switched off, or the kernel was built without it.

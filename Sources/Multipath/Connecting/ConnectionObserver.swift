@@ -1,13 +1,13 @@
 /// Hears of the connections that a `Connector` makes: for metrics, for traces, for a log of one's own.
 ///
 /// It is asked in the task that connects, whose task-local values are its own, and never on the thread that
-/// runs every race of the process: an observer can hold up nobody's connection but its own. What the race did
+/// runs every race of the process: an observer can hold up only the connection that it is told of. What the race did
 /// meanwhile is in the report or the error, each attempt with its start and its duration. A connector without
 /// observers spends nothing on them.
 public protocol ConnectionObserver: Sendable {
     /// A connection is asked for. All durations of its report count from here.
     ///
-    /// - Returns: who hears of the rest; nil for nobody.
+    /// - Returns: what hears of the rest; nil where the observer does not want to.
     func connecting(
         to host: String, port: UInt16, _ configuration: ConnectionConfiguration
     ) -> (any ConnectionObservation)?

@@ -1,7 +1,7 @@
 import LinuxNet
 
 /// A running attempt's socket and registration. Only the event thread touches it, and, once it is handed
-/// over, whoever confirms it or takes the winner.
+/// over, the code that confirms it or takes the winner.
 final class RaceAttempt: @unchecked Sendable {
     private var socket: StreamSocket?
     var registration: EventThread.Token?

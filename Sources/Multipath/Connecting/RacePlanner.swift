@@ -27,7 +27,7 @@ final class RacePlanner {
         self.routes = routes
     }
 
-    /// The paths that the caller's rules allow. One whose name servers nobody knows gets the system's.
+    /// The paths that the caller's rules allow. One whose name servers are not known gets the system's.
     var allowedPaths: [PathInterface] {
         configuration.policy.allowed(in: snapshot).map { path in
             var path = path

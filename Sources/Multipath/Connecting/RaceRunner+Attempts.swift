@@ -5,7 +5,7 @@ import LinuxNet
 extension RaceRunner {
     private func attemptIsReady(_ id: RaceMachine.AttemptID) {
         guard let attempt = running[id]?.attempt else { return }
-        let (now, error) = (MonotonicTime.now, attempt.with { $0.takeError() } ?? nil)
+        let (now, error) = (MonotonicTime.now, attempt.with { $0.consumeError() } ?? nil)
         // A refusal is an answer too.
         if error?.isRefusal ?? true {
             suspicions.alive(machine.attempts[id].candidate.interface, since: now)
@@ -89,11 +89,11 @@ extension RaceRunner {
         let steering = runtime.steering
         if isMapped, let steered = try? steering.makeSocket(.ipv6) {
             let level = steered.level
-            return RaceAttempt(steered.take(), level, isMapped: true)
+            return RaceAttempt(steered.releaseSocket(), level, isMapped: true)
         }
         let steered = try steering.makeSocket(family)
         let level = steered.level
-        return RaceAttempt(steered.take(), level)
+        return RaceAttempt(steered.releaseSocket(), level)
     }
 
     /// Closes an attempt's socket, or what its confirmation has made of it.

@@ -96,7 +96,7 @@ actor RaceRunner: EventThreadActor {
     var translationsAsked: Set<RacePlanner.Scope> = []
 
     typealias Job = @Sendable () async -> Void
-    /// Somebody else's code, which takes its time: resolvers and confirmations. They are child tasks of `run`. Nil
+    /// The caller's code, which takes its time: resolvers and confirmations. They are child tasks of `run`. Nil
     /// for a race that needs neither, and with that no task.
     nonisolated let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
     private var completion: (@Sendable (Result) -> Void)?
@@ -177,7 +177,7 @@ actor RaceRunner: EventThreadActor {
             plan()
         } else {
             resolve()
-            // Where nobody may ask there is nothing to wait for.
+            // Where no path may ask there is nothing to wait for.
             if isResolved { plan() } else { setTimer() }
         }
         observe()

@@ -3,7 +3,7 @@ import LinuxNet
 /// What the event thread does for one connection: runs its machines and takes the samples they ask for, each once for
 /// all. It is made when the connection begins to be followed, and ends with `end`.
 final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
-    /// Whoever drops the follower without stopping it ends this as well.
+    /// Weak: where the caller drops the follower without stopping it, this ends as well.
     private weak var follower: ConnectionFollower?
     private let monitor: PathMonitor
     private let facts: ConnectionFollower.Facts

@@ -86,7 +86,7 @@ public final class LeasedSocket: Sendable {
         self.socket = Locked(consume socket)
     }
 
-    /// Ends both directions, so that whoever waits on the descriptor wakes up.
+    /// Ends both directions, so that a task that waits on the descriptor wakes up.
     func interrupt() { socket.withLock { $0?.shutDown() } }
 
     func close() {
@@ -117,8 +117,12 @@ extension Connector {
     /// MPTCP connections change paths by themselves; they are replaced when they break, or no path is left.
     ///
     /// - Parameters:
+    ///   - host: a name or an address.
+    ///   - port: from 1 to 65535.
     ///   - progress: what the work knows of how far it got, and in the end its result; handed from each call to the
     ///     next.
+    ///   - options: the budget, the pauses between attempts, and which errors mean a broken connection.
+    ///   - configure: mode, allowed paths, timeout of each connection.
     ///   - body: the work. One call at a time; it is cancelled when its connection must be left.
     /// - Returns: the progress as the work left it when it had finished.
     /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.

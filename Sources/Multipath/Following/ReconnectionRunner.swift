@@ -7,7 +7,7 @@ package struct DialedConnection<Connection: Sendable, Output: Sendable>: Sendabl
     package var interface: String
     /// Calls a closure with what the connection's follower tells.
     package var observe: @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void
-    /// Wakes whoever waits on the connection; it is closed soon after.
+    /// Wakes the work that waits on the connection, which is closed soon after.
     package var interrupt: @Sendable () -> Void
     package var close: @Sendable () async -> Void
 

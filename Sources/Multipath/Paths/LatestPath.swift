@@ -47,7 +47,7 @@ struct LatestPath<Waiter> {
         return wakes
     }
 
-    /// The newest snapshot with differences that nobody is told of. A new consumer sees them.
+    /// Takes a newest snapshot whose differences are told to no consumer. A new consumer sees them.
     mutating func replace(_ snapshot: PathSnapshot) {
         latest = snapshot
     }

@@ -19,7 +19,7 @@ public final class PathMonitor: Sendable {
         public var readsEnvironment = true
         /// How long changes are gathered. The loss of the preferred path, and the first path after none, are
         /// told at once whatever is set here.
-        public var coalescing = Coalescer.Configuration()
+        public var coalescing = Coalescing()
         /// Whether the user's settings (`mppaths set`), DHCP leases and the radio's word count for the tags.
         public var readsHints = true
         /// Whether NetworkManager is asked over D-Bus, where there is one.
@@ -111,7 +111,7 @@ public final class PathMonitor: Sendable {
     /// The newest snapshot without waiting; nil before the first.
     var latestPath: PathSnapshot? { lifetime.channel.latest }
 
-    /// Runs the source from first use until nobody is left who could ask.
+    /// Runs the source from first use until the monitor and its iterators are gone.
     final class Lifetime: Sendable {
         let channel: PathChannel
         private let source: any PathSource

@@ -25,7 +25,7 @@ package final class PathRecorder: Sendable {
     }
 
     func listen(to devices: DeviceFiles, _ notifications: RouteNotifications, _ tables: RouteTables?) {
-        // What an earlier socket told and nobody applied is lost.
+        // What an earlier socket told and the watcher has not applied is lost.
         state.withLock { $0.notifications = [] }
         devices.tap = { [weak self] traffic in
             if case .device(let link) = traffic { self?.put(.device, link.recordedDevice) }

@@ -1,6 +1,6 @@
 import LinuxNet
 
-/// Where a monitor's snapshots come from: the kernel, unless somebody brings another source. Tests bring a
+/// Where a monitor's snapshots come from: the kernel, unless the caller brings another source. Tests bring a
 /// scripted one (`MultipathTesting`), `mppaths replay` a recording.
 public protocol PathSource: Sendable {
     /// Starts telling snapshots. It is called once, at the monitor's first use, and returns soon.
@@ -9,7 +9,7 @@ public protocol PathSource: Sendable {
     ///   each change; from any thread.
     func start(_ sink: PathSink)
 
-    /// Nobody is left who could ask. It is called once, after `start`.
+    /// Stops: the monitor and its iterators are gone. It is called once, after `start`.
     func stop()
 }
 
@@ -24,7 +24,7 @@ public struct PathSink: Sendable {
     /// what they missed.
     ///
     /// The sink counts generations and finds the changes: those that the snapshot brings are not looked at. One
-    /// with the content of the one before wakes nobody.
+    /// with the content of the one before wakes no consumer.
     public func send(_ snapshot: PathSnapshot) {
         state.withLock { state in
             guard !state.isEnded else { return }

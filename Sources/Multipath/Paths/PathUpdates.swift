@@ -7,7 +7,7 @@ public struct PathUpdates: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let channel: PathChannel
-    /// Keeps the monitor running while somebody iterates.
+    /// Keeps the monitor running while this is iterated.
     let lifetime: PathMonitor.Lifetime
 
     public func makeAsyncIterator() -> Iterator {

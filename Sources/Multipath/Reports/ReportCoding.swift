@@ -1,8 +1,8 @@
 // Reports as JSON, and whatever else a Codable value can become. The form is that of `mpconnect --json`: keys in
 // snake_case; addresses, protocols, modes and reasons as words; durations as milliseconds in keys that end with
 // `_ms`, read back to the nanosecond. A transport and a level of control lie flat in what they belong to:
-// "transport": "tcp", "fallback_reason": "peer", "control": "observe_only". Some keys are written for whoever
-// reads the JSON and follow from the others, so they are not read back: `control_reason`, `win_reason`, and the
+// "transport": "tcp", "fallback_reason": "peer", "control": "observe_only". Some keys are written for
+// readers of the JSON and follow from the others, so they are not read back: `control_reason`, `win_reason`, and the
 // totals of bytes.
 
 extension Transport: Codable {

@@ -1,6 +1,6 @@
 import LinuxNet
 
-/// One look at a socket that somebody else made and owns.
+/// One look at a socket that other code made and owns.
 package struct SocketInspection: Sendable {
     package var transport: Transport
     package var paths: [TransferReport.PathTransfer]

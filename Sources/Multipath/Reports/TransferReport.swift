@@ -37,7 +37,7 @@ public struct TransferReport: Sendable, Hashable {
         /// Of the newest subflow: smoothed, and the lowest seen.
         public var smoothedRTT: Duration
         public var minimumRTT: Duration?
-        /// How long it was the one that carries; of a connection that is not steered nobody knows.
+        /// How long it was the one that carries; 0 of a connection that is not steered, where that is not known.
         public var timeActive = Duration.zero
     }
 }

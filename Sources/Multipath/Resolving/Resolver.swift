@@ -11,7 +11,10 @@ public protocol Resolver: Sendable {
 
     /// The addresses of one family, in the order of the answer; none is an answer too.
     ///
-    /// - Parameter path: the path to ask over; nil where `asksEachPath` is false.
+    /// - Parameters:
+    ///   - host: the name.
+    ///   - family: IPv4 or IPv6.
+    ///   - path: the path to ask over; nil where `asksEachPath` is false.
     /// - Throws: `ResolutionError`. A cancelled task must be answered promptly.
     func addresses(
         of host: String, family: IPAddress.Family, over path: PathInterface?
@@ -49,7 +52,9 @@ public struct StaticResolver: Resolver {
     private let table: [String: [IPAddress]]
     private let other: any Resolver
 
-    /// - Parameter table: addresses by name; upper and lower case are the same.
+    /// - Parameters:
+    ///   - table: addresses by name; upper and lower case are the same.
+    ///   - other: asked for the names that the table lacks.
     public init(_ table: [String: [IPAddress]], otherwise other: any Resolver = SystemResolver()) {
         self.table = Dictionary(table.map { ($0.key.lowercased(), $0.value) }) { $0 + $1 }
         self.other = other

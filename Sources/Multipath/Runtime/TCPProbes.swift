@@ -51,7 +51,7 @@ final class TCPProbes {
 
     private func answered(_ id: Int, _ body: () -> Void) {
         guard let probe = running[id] else { return }
-        let error = probe.socket.takeError()
+        let error = probe.socket.consumeError()
         end(id)
         // A refusal comes from the peer's host; anything else from nearer by, or from a timer.
         guard error?.isRefusal ?? true else { return }

@@ -76,6 +76,11 @@ public struct ConditionSetting: Sendable, Hashable {
             value = .side(.both)
             return
         }
+        // A bare number could be meant in more than one unit, and 20 seconds are no round trip.
+        if let unit = key.unit, let number = LabText.number(parts[1].trimmed), number > 0 {
+            let name = text.trimmed
+            throw LabTextError("'\(name)' has no unit (did you mean '\(name)\(unit)'?); \(key.expectation)")
+        }
         guard let value = key.value(parts[1].trimmed) else {
             throw LabTextError("'\(text.trimmed)' has a bad value; \(key.expectation), as in \(key.example)")
         }
@@ -105,9 +110,19 @@ extension ConditionSetting.Key {
         }
     }
 
+    /// The unit that a number without one most likely stands for; nil where a bare number is a value.
+    fileprivate var unit: String? {
+        switch self {
+        case .rtt, .delay, .jitter, .queue: "ms"
+        case .rate: "mbit"
+        case .loss, .duplicate, .corrupt, .reorder: "%"
+        case .burst, .gilbert, .blackhole, .middlebox, .nat: nil
+        }
+    }
+
     fileprivate var expectation: String {
         switch self {
-        case .rtt, .delay, .jitter: "expected a time of an hour at most, in seconds or with its unit"
+        case .rtt, .delay, .jitter: "expected a time with its unit, an hour at most"
         case .rate: "expected bits a second with their unit, kbit, mbit or gbit, or 'unlimited'"
         case .queue: "expected a time with its unit, or a size in b, kb or mb"
         case .loss, .duplicate, .corrupt: "expected a share from 0% to 100%"
@@ -125,8 +140,6 @@ extension ConditionSetting.Key {
         case .rtt, .delay, .jitter: return LabText.time(text).map { .time($0) }
         case .rate: return text == "unlimited" ? .rate(nil) : LabText.rate(text).map { .rate($0) }
         case .queue:
-            // A bare number could be either.
-            guard text.last?.isNumber != true else { return nil }
             return LabText.time(text).map { .time($0) } ?? LabText.bytes(text).map { .bytes($0) }
         case .loss, .duplicate, .corrupt: return LabText.share(text).map { .share($0) }
         case .reorder: return text == "jitter" ? .jitterReorders : LabText.share(text).map { .share($0) }

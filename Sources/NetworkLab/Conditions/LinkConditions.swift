@@ -21,7 +21,7 @@ public struct DirectionConditions: Sendable, Hashable {
     /// The share of packets that are held back for `reorderingDelay`, so that later ones pass them.
     public var reordering = 0.0
     public var reorderingDelay: Duration = .milliseconds(5)
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and no error says so.
     public var isBlackhole = false
 
     public init() {}

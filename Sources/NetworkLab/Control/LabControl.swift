@@ -25,7 +25,10 @@ public enum LabControl {
 
     /// Does something to a link of a running lab, and returns when it is done.
     ///
-    /// - Parameter lab: its process number; nil where there is only one.
+    /// - Parameters:
+    ///   - link: its name, such as `wlan0`.
+    ///   - action: conditions or a word, as `mplab set` takes them.
+    ///   - lab: its process number; nil where there is only one.
     public static func set(_ link: String, _ action: String, lab: Int32? = nil) throws(Failure) {
         let answer = try ask("set \(link) \(action)", lab: lab)
         guard answer == "ok" else { throw Failure(description: answer) }
@@ -61,7 +64,7 @@ public enum LabControl {
     /// Answers from now on, in the client host and where the lab was started.
     static func serve(_ lab: Lab, outside: consuming Descriptor) {
         serve(lab, on: outside)
-        // The first of the lab's processes has number 1 to everybody inside.
+        // The first of the lab's processes has number 1 inside.
         if let inside = try? lab.hosts.client.run({ () throws(SystemError) in
             try LocalSocket.listen("\(namePrefix)\(ChildProcess.ownNumber)")
         }) {

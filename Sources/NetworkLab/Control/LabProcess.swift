@@ -70,7 +70,7 @@ public enum LabProcess {
             case .childEnded:
                 while let ended = ChildProcess.reap() { if ended.process == child { return ended.status } }
             case .termination(let number, let fromTerminal):
-                // A terminal tells everybody on it; anybody else tells only this process.
+                // A terminal tells all of its processes; another sender tells only this one.
                 if !fromTerminal { ChildProcess.signal(child, number) }
             }
         }
@@ -105,11 +105,11 @@ public enum LabProcess {
     }
 }
 
-/// Lines for whoever reads standard error.
+/// Lines on standard error.
 enum StandardError {
     static func write(_ line: String) {
         var text = line + "\n"
-        // Nobody is left to tell where standard error itself is gone.
+        // Where standard error itself is gone, there is no place left to say so.
         text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
     }
 }

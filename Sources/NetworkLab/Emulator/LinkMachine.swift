@@ -10,7 +10,7 @@
 //     that finds the queue empty always fits.
 //  3. What has been sent may be lost, changed or doubled: it has used the rate all the same, as on a radio.
 //  4. On the line packets keep their order, whatever the jitter says, unless reordering is asked for.
-//  5. Times are those at which things happen on the link, not those at which somebody looks: a late look
+//  5. Times are those at which things happen on the link, not those at which `poll` is called: a late call
 //     delays what it finds, and nothing after it.
 //  6. A blackhole swallows what comes in and what would come out.
 //

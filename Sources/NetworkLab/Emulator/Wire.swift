@@ -126,7 +126,7 @@ private final class EmulatedLink {
                 other.send([frame])
                 return
             }
-            // A full store is a full queue that nobody asked for: the frame is gone.
+            // A full store is a full queue of the emulator's own: the frame is gone.
             guard let slot = store.store(frame) else { return }
             if side == .down, box.isActive, !box.passes(store[slot], .down, at: arrival) {
                 store.release(slot)

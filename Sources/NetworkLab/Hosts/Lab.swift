@@ -148,8 +148,8 @@ final class Lab: Sendable {
             for family in plan.families.all {
                 let server = IPEndpoint(LabAddresses.server(family), port: ServiceHost.echoPort)
                 let isReady = try hosts.client.run { () throws(SystemError) in
-                    StreamSocket.someoneAnswers(
-                        at: server, over: try NetworkControl.index(of: link.name), by: deadline)
+                    StreamSocket.waitForAnswer(
+                        from: server, over: try NetworkControl.index(of: link.name), by: deadline)
                 }
                 guard isReady else {
                     throw Failure(

@@ -35,7 +35,7 @@ extension Scenario {
         (
             "wifi-walkout",
             """
-            about  Somebody walks out of Wi-Fi's reach: it gets slower, later and lossy for 10 s, then is gone.
+            about  The user walks out of Wi-Fi's reach: it gets slower, later and lossy for 10 s, then is gone.
             link   wlan0 wifi rtt=20ms,rate=50mbit
             link   wwan0 cellular rtt=60ms,rate=20mbit
             from 2s to 12s wlan0 rtt=20ms..300ms,loss=0%..30%,rate=50mbit..1mbit

@@ -17,7 +17,9 @@ public struct HostPort: Sendable, Hashable, CustomStringConvertible {
     /// Reads `HOST:PORT`. An IPv6 address stands in brackets (RFC 3986 section 3.2.2), because without them
     /// its last group and a port can't be told apart.
     ///
-    /// - Parameter forListening: whether `:PORT` and `PORT` are meant too (every address), and port 0 (any port).
+    /// - Parameters:
+    ///   - text: what to read.
+    ///   - forListening: whether `:PORT` and `PORT` are meant too (every address), and port 0 (any port).
     public init(parsing text: String, forListening: Bool = false) throws(Malformed) {
         let host: Substring
         let portText: Substring

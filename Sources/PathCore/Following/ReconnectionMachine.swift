@@ -188,7 +188,12 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// An attempt came to nothing.
-    /// - Parameter random: from 0 up to 1, for the wait.
+    ///
+    /// - Parameters:
+    ///   - id: the attempt's.
+    ///   - reason: the error's words.
+    ///   - random: from 0 up to 1, for the wait.
+    ///   - now: the time of the call.
     public mutating func connectFailed(
         _ id: AttemptID, reason: String, random: Double, at now: MonotonicTime
     ) -> [Action] {

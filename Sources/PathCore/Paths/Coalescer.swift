@@ -6,25 +6,16 @@
 // Call order: `changed` for each change, `timeReached` at `nextDeadline`; deliver where either says so.
 
 /// Decides when changes that have piled up are delivered.
-public struct Coalescer: Sendable {
-    public struct Configuration: Sendable, Hashable {
-        /// How long nothing must have changed. 50 ms unless set.
-        public var quietPeriod: Duration = .milliseconds(50)
-        /// How long a change waits at most. 250 ms unless set.
-        public var maximumWait: Duration = .milliseconds(250)
-
-        public init() {}
-    }
-
-    private let configuration: Configuration
+package struct Coalescer: Sendable {
+    private let configuration: Coalescing
     private var waiting: (since: MonotonicTime, latest: MonotonicTime)?
 
-    public init(configuration: Configuration = Configuration()) {
+    package init(configuration: Coalescing = Coalescing()) {
         self.configuration = configuration
     }
 
     /// When to call `timeReached`; nil while nothing waits.
-    public var nextDeadline: MonotonicTime? {
+    package var nextDeadline: MonotonicTime? {
         waiting.map {
             min(
                 $0.latest.advanced(by: configuration.quietPeriod),
@@ -33,9 +24,12 @@ public struct Coalescer: Sendable {
     }
 
     /// Something changed.
-    /// - Parameter isUrgent: whether it can't wait; what waits goes with it.
+    ///
+    /// - Parameters:
+    ///   - isUrgent: whether it can't wait; what waits goes with it.
+    ///   - now: the time of the call.
     /// - Returns: whether to deliver now.
-    public mutating func changed(isUrgent: Bool, at now: MonotonicTime) -> Bool {
+    package mutating func changed(isUrgent: Bool, at now: MonotonicTime) -> Bool {
         if isUrgent {
             waiting = nil
             return true
@@ -45,9 +39,19 @@ public struct Coalescer: Sendable {
     }
 
     /// - Returns: whether to deliver now.
-    public mutating func timeReached(_ now: MonotonicTime) -> Bool {
+    package mutating func timeReached(_ now: MonotonicTime) -> Bool {
         guard let deadline = nextDeadline, now >= deadline else { return false }
         waiting = nil
         return true
     }
+}
+
+/// How long changes of the paths are gathered before they are delivered as one.
+public struct Coalescing: Sendable, Hashable {
+    /// How long nothing must have changed. 50 ms unless set.
+    public var quietPeriod: Duration = .milliseconds(50)
+    /// How long a change waits at most. 250 ms unless set.
+    public var maximumWait: Duration = .milliseconds(250)
+
+    public init() {}
 }

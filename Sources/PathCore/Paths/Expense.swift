@@ -1,6 +1,6 @@
-/// Whether traffic on a path costs money or somebody's allowance, and how sure that is.
+/// Whether traffic on a path costs money or uses up an allowance, and how sure that is.
 ///
-/// "Nobody knows" is kept apart from "no", and a guess from somebody's word: a program that may spend on a
+/// "Unknown" is kept apart from "no", and a guess from a statement: a program that may spend on a
 /// guess need not spend on a yes. NetworkManager's `NMMetered` tells the same five apart.
 public enum Expense: String, Sendable, Hashable, CaseIterable {
     case unknown
@@ -12,7 +12,7 @@ public enum Expense: String, Sendable, Hashable, CaseIterable {
     /// The short form: what is unknown counts as not expensive.
     public var isExpensive: Bool { self == .yes || self == .guessedYes }
 
-    /// Whether somebody said so, rather than something hinting at it.
+    /// Whether a source states it, rather than hints at it.
     public var isCertain: Bool { self == .yes || self == .no }
 
     /// What a person or a program said outright.

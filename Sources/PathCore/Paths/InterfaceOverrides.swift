@@ -1,4 +1,4 @@
-/// What somebody says about an interface by its name, against what the evidence says.
+/// What the process or its user says about an interface by its name, against what the evidence says.
 public struct InterfaceOverride: Sendable, Hashable {
     public var type: InterfaceType?
     public var isExpensive: Bool?
@@ -23,7 +23,7 @@ public struct InterfaceOverrides: Sendable, Hashable {
         self.environment = environment
     }
 
-    /// The first answer anyone gives for an interface's property, with its source.
+    /// The first answer to an interface's property, with its source.
     func verdict<Value>(
         for name: String, _ property: KeyPath<InterfaceOverride, Value?>
     ) -> Verdict<Value>? {

@@ -45,7 +45,7 @@ public enum VerdictSource: String, Sendable, Hashable {
     case kernel
     /// Guessed from the interface's name.
     case name
-    /// Nobody said anything; this is what is assumed then.
+    /// No source says anything; this is what is assumed then.
     case assumed
 }
 
@@ -64,8 +64,8 @@ public struct Verdict<Value: Sendable & Hashable>: Sendable, Hashable {
 }
 
 /// Tells an interface's type by a ladder of evidence, the surest first.
-public enum InterfaceClassifier {
-    public static func classify(_ link: LinkFact) -> Verdict<InterfaceType> {
+package enum InterfaceClassifier {
+    package static func classify(_ link: LinkFact) -> Verdict<InterfaceType> {
         if link.flags.contains(.loopback) || link.hardwareType == 772 { return Verdict(.loopback, .kernel) }
         if let kind = link.kind { return Verdict(type(ofKind: kind, link), .kernel) }
         switch link.device.devtype {

@@ -4,7 +4,7 @@
 
 extension LeaseHint {
     /// - Returns: nil for a text that is no lease: one without an address.
-    public init?(networkdLease text: String) {
+    package init?(networkdLease text: String) {
         let isJSON = text.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{")
         guard let hint = isJSON ? Self.readJSON(text) : Self.readLines(text) else { return nil }
         self = hint
@@ -36,7 +36,7 @@ extension LeaseHint {
     }
 
     /// Whether option 43 (RFC 2132 section 8.4), as hexadecimal digits, holds the word by which Android's
-    /// tethering tells its clients that somebody pays for each byte.
+    /// tethering tells its clients that each byte is paid for.
     private static func isAndroidMetered(_ hex: Substring?) -> Bool {
         guard let hex else { return false }
         let word = "ANDROID_METERED".utf8.map { String($0, radix: 16) }.joined()

@@ -1,14 +1,14 @@
 /// What NetworkManager says of one device.
-public struct NetworkManagerDevice: Sendable, Hashable {
-    public var metered: Metered
+package struct NetworkManagerDevice: Sendable, Hashable {
+    package var metered: Metered
     /// The network's name, for a Wi-Fi device that is in one.
-    public var ssid: String?
-    public var nameServers: [IPAddress]
+    package var ssid: String?
+    package var nameServers: [IPAddress]
     /// To be compared with the link's own: NetworkManager may describe another network namespace.
-    public var hardwareAddress: [UInt8]
+    package var hardwareAddress: [UInt8]
 
     /// NMMetered.
-    public enum Metered: UInt32, Sendable, Hashable {
+    package enum Metered: UInt32, Sendable, Hashable {
         case unknown = 0
         case yes = 1
         case no = 2
@@ -26,7 +26,7 @@ public struct NetworkManagerDevice: Sendable, Hashable {
         }
     }
 
-    public init(
+    package init(
         metered: Metered, ssid: String? = nil, nameServers: [IPAddress] = [], hardwareAddress: [UInt8] = []
     ) {
         self.metered = metered

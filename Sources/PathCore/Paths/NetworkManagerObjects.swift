@@ -3,9 +3,9 @@
 /// A device's facts are spread over several objects that name each other by path: the device, its IPv4 and
 /// IPv6 configuration, its access point. Signals come in the order of the changes, so that what they say can
 /// be put in place of what was there; who misses one starts anew from a complete reading.
-public struct NetworkManagerObjects: Sendable, Hashable {
+package struct NetworkManagerObjects: Sendable, Hashable {
     /// The D-Bus interfaces that say something of use here.
-    public enum Interface: String, Sendable, Hashable, CaseIterable {
+    package enum Interface: String, Sendable, Hashable, CaseIterable {
         case device = "org.freedesktop.NetworkManager.Device"
         case wireless = "org.freedesktop.NetworkManager.Device.Wireless"
         case accessPoint = "org.freedesktop.NetworkManager.AccessPoint"
@@ -14,7 +14,7 @@ public struct NetworkManagerObjects: Sendable, Hashable {
     }
 
     /// A property of one of them. Each has its own name, so that none can be put with the wrong interface.
-    public enum Property: Sendable, Hashable {
+    package enum Property: Sendable, Hashable {
         /// `Interface`: what the device is controlled by. For a modem that is a serial port.
         case controlInterface(String)
         /// `IpInterface`: what carries its packets; empty while nothing does.
@@ -47,10 +47,10 @@ public struct NetworkManagerObjects: Sendable, Hashable {
 
     private var objects: [String: Object] = [:]
 
-    public init() {}
+    package init() {}
 
     /// Takes properties that an object has now; those not named stay as they were.
-    public mutating func update(_ path: String, _ interface: Interface, with properties: [Property]) {
+    package mutating func update(_ path: String, _ interface: Interface, with properties: [Property]) {
         var object = objects[path] ?? Object()
         object.interfaces.insert(interface)
         for property in properties {
@@ -71,13 +71,13 @@ public struct NetworkManagerObjects: Sendable, Hashable {
     }
 
     /// An object loses interfaces; it is gone with the last one.
-    public mutating func remove(_ path: String, _ interfaces: [Interface]) {
+    package mutating func remove(_ path: String, _ interfaces: [Interface]) {
         objects[path]?.interfaces.subtract(interfaces)
         if objects[path]?.interfaces.isEmpty == true { objects[path] = nil }
     }
 
     /// What is known now, by the name of the interface that carries packets.
-    public var devices: [String: NetworkManagerDevice] {
+    package var devices: [String: NetworkManagerDevice] {
         var devices: [String: NetworkManagerDevice] = [:]
         // A device that carries packets over an interface says more about it than one that is only controlled
         // by something of that name. The path makes the choice among equals a stable one.

@@ -10,7 +10,7 @@
 
 extension PathSettings {
     /// What can be said about an interface or network.
-    public enum Property: String, Sendable, Hashable, CaseIterable {
+    package enum Property: String, Sendable, Hashable, CaseIterable {
         case expensive
         case constrained
 
@@ -20,21 +20,21 @@ extension PathSettings {
     }
 
     /// A line that can't be read. The others count all the same.
-    public struct Problem: Sendable, Hashable, CustomStringConvertible {
+    package struct Problem: Sendable, Hashable, CustomStringConvertible {
         /// From 1.
-        public var line: Int
-        public var message: String
+        package var line: Int
+        package var message: String
 
-        public init(line: Int, message: String) {
+        package init(line: Int, message: String) {
             self.line = line
             self.message = message
         }
 
-        public var description: String { "line \(line): \(message)" }
+        package var description: String { "line \(line): \(message)" }
     }
 
     /// What is said of a name; nil is left to the other sources.
-    public subscript(name: String, property: Property) -> Bool? {
+    package subscript(name: String, property: Property) -> Bool? {
         get { entries[name]?[keyPath: property.keyPath] }
         set {
             var entry = entries[name] ?? Entry()
@@ -45,7 +45,7 @@ extension PathSettings {
 
     /// Why nothing can have this name; nil where something can. An SSID has 1 to 32 bytes (IEEE 802.11
     /// section 9.4.2.2), an interface's name at most 15 (IFNAMSIZ).
-    public static func problem(withName name: String) -> String? {
+    package static func problem(withName name: String) -> String? {
         if name.isEmpty { return "a name is missing" }
         let count = name.utf8.count
         return count <= 32
@@ -53,7 +53,7 @@ extension PathSettings {
     }
 
     /// Reads a file's text. Of two lines about the same the last counts.
-    public static func parse(_ text: String) -> (settings: PathSettings, problems: [Problem]) {
+    package static func parse(_ text: String) -> (settings: PathSettings, problems: [Problem]) {
         var settings = PathSettings()
         var problems: [Problem] = []
         for (number, line) in TextLine.split(text).enumerated() {
@@ -67,7 +67,7 @@ extension PathSettings {
     }
 
     /// The entries as lines of the file, by name.
-    public var lines: [String] {
+    package var lines: [String] {
         entries.keys.sorted().flatMap { name in
             Property.allCases.compactMap { property in
                 self[name, property].map { Self.line(property, $0, name) }
@@ -75,11 +75,14 @@ extension PathSettings {
         }
     }
 
-    /// A file's text with one thing said differently, and all else as somebody wrote it.
+    /// A file's text with one thing said differently, and all else as the user wrote it.
     ///
-    /// - Parameter text: the file's text; nil where there is no file yet.
-    /// - Parameter value: nil takes back what is said.
-    public static func text(
+    /// - Parameters:
+    ///   - text: the file's text; nil where there is no file yet.
+    ///   - property: what is said.
+    ///   - name: of the interface or the network.
+    ///   - value: nil takes back what is said.
+    package static func text(
         _ text: String?, setting property: Property, of name: String, to value: Bool?
     ) -> String {
         guard let text else { return value.map { header + line(property, $0, name) + "\n" } ?? "" }
@@ -101,7 +104,7 @@ extension PathSettings {
     }
 
     /// A name as it stands in the file: on one line, with nothing that a terminal would act on.
-    public static func escaped(_ name: String) -> String {
+    package static func escaped(_ name: String) -> String {
         let scalars = Array(name.unicodeScalars)
         return scalars.indices.map { index in
             let scalar = scalars[index]
@@ -172,13 +175,13 @@ private struct TextLine {
 
     var meaning: Meaning {
         var rest = content[...]
-        guard let first = Self.takeWord(&rest), first.first != UInt8(ascii: "#") else { return .nothing }
+        guard let first = Self.nextWord(&rest), first.first != UInt8(ascii: "#") else { return .nothing }
         let word = String(decoding: first, as: UTF8.self)
         guard let property = PathSettings.Property(rawValue: word) else {
             let choices = PathSettings.Property.allCases.map(\.rawValue).joined(separator: " or ")
             return .problem("'\(PathSettings.escaped(word))' should be \(choices)")
         }
-        let answer = Self.takeWord(&rest).map { String(decoding: $0, as: UTF8.self) }
+        let answer = Self.nextWord(&rest).map { String(decoding: $0, as: UTF8.self) }
         guard answer == "yes" || answer == "no" else {
             let said = answer.map { "'\(PathSettings.escaped($0))'" } ?? "nothing"
             return .problem("\(said) after '\(word)' should be yes or no")
@@ -193,7 +196,7 @@ private struct TextLine {
     }
 
     /// Takes the next word, and the blanks around it.
-    private static func takeWord(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    private static func nextWord(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         rest = rest.drop(while: isBlank)
         let word = rest.prefix { !isBlank($0) }
         rest = rest[word.endIndex...].drop(while: isBlank)

@@ -91,7 +91,7 @@ public struct PathInterface: Sendable, Hashable {
     public var index: InterfaceIndex
     public var name: String
     public var type: Verdict<InterfaceType>
-    /// Whether traffic costs money or somebody's allowance: cellular, a telephone's hotspot.
+    /// Whether traffic costs money or uses up an allowance: cellular, a telephone's hotspot.
     public var expensive: Verdict<Expense>
     /// Whether the user asked to save data here.
     public var constrained: Verdict<Bool>
@@ -100,7 +100,7 @@ public struct PathInterface: Sendable, Hashable {
     public var gateways: [IPAddress]
     /// The lowest metric among its default routes; nil without one.
     public var metric: UInt32?
-    /// The name servers that belong to this path, where somebody says so.
+    /// The name servers that belong to this path, where a source names them.
     public var nameServers: [IPAddress]
     /// The name of the Wi-Fi network.
     public var ssid: String?
@@ -160,7 +160,7 @@ public struct PathInterface: Sendable, Hashable {
 }
 
 extension PathInterface {
-    /// The interface without what changes all the time and matters to nobody's next connection.
+    /// The interface without what changes all the time and matters to no next connection.
     var significant: PathInterface {
         var copy = self
         copy.quality = PathQuality()

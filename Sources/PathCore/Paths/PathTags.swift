@@ -1,11 +1,11 @@
-// What a path costs and whether its user wants to save there: who is asked, in which order.
+// What a path costs and whether its user wants to save there: which source is asked, in which order.
 //
 // The process comes first (its configuration, then its environment), then the user (the settings file; a
 // Wi-Fi network's own entry before its interface's), then NetworkManager where it knows more than a guess,
 // then what a telephone says in its DHCP lease, then NetworkManager's guess, then the device and its type.
-// Constrained is only ever somebody's wish: the process's or the user's.
+// Constrained is only ever a wish: the process's or the user's.
 //
-// A tunnel's packets travel over another interface, and cost what they cost there. So what nobody said of
+// A tunnel's packets travel over another interface, and cost what they cost there. So what no source says of
 // the tunnel itself is taken from the interface that carries it.
 
 /// Gives an interface its tags.

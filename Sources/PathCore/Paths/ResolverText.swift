@@ -1,23 +1,23 @@
 /// The name servers of a resolv.conf (resolv.conf(5)).
-public struct ResolverText: Sendable, Hashable {
-    public var nameServers: [NameServer]
+package struct ResolverText: Sendable, Hashable {
+    package var nameServers: [NameServer]
 
     /// An address, and the name of the interface where a link-local one is meant.
-    public struct NameServer: Sendable, Hashable {
-        public var address: IPAddress
-        public var zone: String?
+    package struct NameServer: Sendable, Hashable {
+        package var address: IPAddress
+        package var zone: String?
 
-        public init(_ address: IPAddress, zone: String? = nil) {
+        package init(_ address: IPAddress, zone: String? = nil) {
             self.address = address
             self.zone = zone
         }
     }
 
-    public init(nameServers: [NameServer] = []) { self.nameServers = nameServers }
+    package init(nameServers: [NameServer] = []) { self.nameServers = nameServers }
 
     /// Reads lines of `nameserver ADDRESS`, as the C library does: the word stands first on its line, a blank
     /// behind it. What can't be read is left out.
-    public init(parsing text: String) {
+    package init(parsing text: String) {
         nameServers = []
         for line in text.split(whereSeparator: \.isNewline) {
             let words = line.split { $0 == " " || $0 == "\t" }
@@ -25,13 +25,13 @@ public struct ResolverText: Sendable, Hashable {
                 let server = NameServer(parsing: words[1]), !nameServers.contains(server)
             else { continue }
             nameServers.append(server)
-            // More than any resolver asks; a file of nothing else is somebody's mistake.
+            // More than any resolver asks; a file of nothing else is a mistake.
             if nameServers.count == 32 { return }
         }
     }
 
     /// Whether all it names is systemd-resolved on this machine, which keeps the real list elsewhere.
-    public var isResolvedStub: Bool {
+    package var isResolvedStub: Bool {
         !nameServers.isEmpty
             && nameServers.allSatisfy { $0.address == Self.stub || $0.address == Self.stubWithoutExtras }
     }
@@ -42,7 +42,7 @@ public struct ResolverText: Sendable, Hashable {
 
     /// The addresses, with the zones that these links have the names of. An address in the zone of a link
     /// that is not there is none.
-    public func addresses(on links: some Sequence<LinkFact>) -> [IPAddress] {
+    package func addresses(on links: some Sequence<LinkFact>) -> [IPAddress] {
         guard nameServers.contains(where: { $0.zone != nil }) else { return nameServers.map(\.address) }
         let indexes = Dictionary(links.map { ($0.name, $0.index) }) { $1 }
         return nameServers.compactMap { server in

@@ -52,14 +52,14 @@ enum SmallJSON: Equatable {
 
         private mutating func skipBlanks() { rest = rest.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) } }
 
-        private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        private mutating func consume(_ character: Unicode.Scalar) -> Bool {
             skipBlanks()
             guard rest.first == UInt8(ascii: character) else { return false }
             rest.removeFirst()
             return true
         }
 
-        private mutating func take(word: String) -> Bool {
+        private mutating func consume(word: String) -> Bool {
             guard rest.starts(with: word.utf8) else { return false }
             rest.removeFirst(word.utf8.count)
             return true
@@ -73,34 +73,36 @@ enum SmallJSON: Equatable {
             case UInt8(ascii: "["): return array(depth)
             case UInt8(ascii: "\""): return string().map { .text($0) }
             default:
-                if take(word: "true") { return .bool(true) }
-                if take(word: "false") { return .bool(false) }
-                if take(word: "null") { return .null }
+                if consume(word: "true") { return .bool(true) }
+                if consume(word: "false") { return .bool(false) }
+                if consume(word: "null") { return .null }
                 return number()
             }
         }
 
         private mutating func object(_ depth: Int) -> SmallJSON? {
             var members: [String: SmallJSON] = [:]
-            guard take("{") else { return nil }
-            if take("}") { return .object(members) }
+            guard consume("{") else { return nil }
+            if consume("}") { return .object(members) }
             repeat {
                 skipBlanks()
-                guard let key = string(), take(":"), let value = value(depth: depth + 1) else { return nil }
+                guard let key = string(), consume(":"), let value = value(depth: depth + 1) else {
+                    return nil
+                }
                 members[key] = value
-            } while take(",")
-            return take("}") ? .object(members) : nil
+            } while consume(",")
+            return consume("}") ? .object(members) : nil
         }
 
         private mutating func array(_ depth: Int) -> SmallJSON? {
             var elements: [SmallJSON] = []
-            guard take("[") else { return nil }
-            if take("]") { return .array(elements) }
+            guard consume("[") else { return nil }
+            if consume("]") { return .array(elements) }
             repeat {
                 guard let value = value(depth: depth + 1) else { return nil }
                 elements.append(value)
-            } while take(",")
-            return take("]") ? .array(elements) : nil
+            } while consume(",")
+            return consume("]") ? .array(elements) : nil
         }
 
         private mutating func number() -> SmallJSON? {
@@ -140,7 +142,7 @@ enum SmallJSON: Equatable {
             case UInt8(ascii: "u"):
                 guard let first = codeUnit() else { return nil }
                 guard UTF16.isLeadSurrogate(first) else { return Unicode.Scalar(first) }
-                guard take(word: "\\u"), let second = codeUnit(), UTF16.isTrailSurrogate(second) else {
+                guard consume(word: "\\u"), let second = codeUnit(), UTF16.isTrailSurrogate(second) else {
                     return nil
                 }
                 return UTF16.decode(UTF16.EncodedScalar([first, second]))

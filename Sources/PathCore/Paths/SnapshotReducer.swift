@@ -9,13 +9,13 @@
 // and hand it to `replace…`; then `snapshot`.
 
 /// Which interfaces lead to the Internet, by the kernel's own answers: rules, tables and VRFs are in them.
-public struct InternetReach: Sendable, Hashable {
+package struct InternetReach: Sendable, Hashable {
     /// The interface a packet would take by itself.
-    public var chosen: [IPAddress.Family: InterfaceIndex]
+    package var chosen: [IPAddress.Family: InterfaceIndex]
     /// The interfaces a packet would leave by if it were bound to them.
-    public var interfaces: [IPAddress.Family: Set<InterfaceIndex>]
+    package var interfaces: [IPAddress.Family: Set<InterfaceIndex>]
 
-    public init(
+    package init(
         chosen: [IPAddress.Family: InterfaceIndex] = [:],
         interfaces: [IPAddress.Family: Set<InterfaceIndex>] = [:]
     ) {
@@ -25,7 +25,7 @@ public struct InternetReach: Sendable, Hashable {
 }
 
 /// Builds path snapshots from links, addresses and default routes.
-public struct SnapshotReducer: Sendable {
+package struct SnapshotReducer: Sendable {
     private var links: [InterfaceIndex: LinkFact] = [:]
     /// By address and prefix length: IPv4 lets one address stand with several, and each goes by itself.
     private var addresses: [InterfaceIndex: [InterfaceAddress: AddressFact]] = [:]
@@ -33,27 +33,31 @@ public struct SnapshotReducer: Sendable {
     private var reach: InternetReach?
     private let overrides: InterfaceOverrides
     /// What others than rtnetlink say.
-    public var hints = InterfaceHints()
+    package var hints = InterfaceHints()
 
-    public init(overrides: InterfaceOverrides = InterfaceOverrides()) {
+    package init(overrides: InterfaceOverrides = InterfaceOverrides()) {
         self.overrides = overrides
     }
 
     /// The links as they were announced last.
-    public var allLinks: [LinkFact] { links.values.sorted { $0.index < $1.index } }
+    package var allLinks: [LinkFact] { links.values.sorted { $0.index < $1.index } }
 
-    public mutating func replaceLinks(_ facts: [LinkFact]) {
+    package mutating func replaceLinks(_ facts: [LinkFact]) {
         links = Dictionary(facts.map { ($0.index, $0) }) { _, last in last }
     }
 
-    public mutating func replaceAddresses(_ facts: [AddressFact]) {
+    package mutating func replaceAddresses(_ facts: [AddressFact]) {
         addresses = [:]
         for fact in facts { store(fact) }
     }
 
-    /// - Parameter reach: what the kernel answers for the Internet. Where nobody can ask it (a trace that is
-    ///   replayed, a test), the main table's default routes stand in for it.
-    public mutating func replaceRoutes(_ facts: [DefaultRouteFact], reach: InternetReach? = nil) {
+    /// Replaces all default routes.
+    ///
+    /// - Parameters:
+    ///   - facts: the routes.
+    ///   - reach: what the kernel answers for the Internet. Where it can't be asked (a trace that is replayed, a
+    ///     test), the main table's default routes stand in for it.
+    package mutating func replaceRoutes(_ facts: [DefaultRouteFact], reach: InternetReach? = nil) {
         routes = facts
         self.reach = reach
     }
@@ -62,8 +66,8 @@ public struct SnapshotReducer: Sendable {
     /// an address of the family that could be used there.
     ///
     /// A link of a VRF is not asked about. A socket bound to it would get out, by the VRF's own table; but
-    /// whoever put it there wants it apart from the traffic of sockets that are in no VRF.
-    public var interfacesWorthAsking: [IPAddress.Family: [InterfaceIndex]] {
+    /// a VRF is there to keep it apart from the traffic of sockets that are in none.
+    package var interfacesWorthAsking: [IPAddress.Family: [InterfaceIndex]] {
         var worth: [IPAddress.Family: [InterfaceIndex]] = [:]
         for link in links.values
         where isWorking(link) && !link.flags.contains(.loopback) && link.portKind != "vrf" {
@@ -79,7 +83,7 @@ public struct SnapshotReducer: Sendable {
 
     /// Takes one notification in.
     /// - Returns: the tables that must be read again, because the kernel does not announce what changed there.
-    public mutating func apply(_ event: KernelEvent) -> KernelTables {
+    package mutating func apply(_ event: KernelEvent) -> KernelTables {
         switch event {
         case .link(let fact):
             let old = links.updateValue(fact, forKey: fact.index)
@@ -109,7 +113,7 @@ public struct SnapshotReducer: Sendable {
     }
 
     /// The paths as they are now. Its generation is 0 and its changes are empty: who publishes it knows both.
-    public func snapshot() -> PathSnapshot {
+    package func snapshot() -> PathSnapshot {
         let tunnels = Dictionary(
             uniqueKeysWithValues: IPAddress.Family.allCases.compactMap { family in
                 outermostTunnel(family).map { (family, $0) }

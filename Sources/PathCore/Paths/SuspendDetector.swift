@@ -2,13 +2,13 @@
 ///
 /// CLOCK_BOOTTIME counts time asleep and CLOCK_MONOTONIC doesn't (clock_gettime(2)), so their difference
 /// grows by sleep and by nothing else: not by setting the time, and not by a process that had to wait.
-public struct SuspendDetector: Sendable {
+package struct SuspendDetector: Sendable {
     /// The two clocks, read one right after the other.
-    public struct Reading: Sendable, Hashable {
-        public var boottime: Duration
-        public var monotonic: Duration
+    package struct Reading: Sendable, Hashable {
+        package var boottime: Duration
+        package var monotonic: Duration
 
-        public init(boottime: Duration, monotonic: Duration) {
+        package init(boottime: Duration, monotonic: Duration) {
             self.boottime = boottime
             self.monotonic = monotonic
         }
@@ -18,14 +18,14 @@ public struct SuspendDetector: Sendable {
 
     /// The shortest sleep that counts. Between the two readings a busy machine lets some milliseconds pass,
     /// which look like sleep; and where the sleep is timed by a clock of whole seconds, one is its least.
-    public static let threshold = Duration.milliseconds(500)
+    package static let threshold = Duration.milliseconds(500)
 
     private var asleep: Duration
 
-    public init(_ reading: Reading) { asleep = reading.asleep }
+    package init(_ reading: Reading) { asleep = reading.asleep }
 
     /// - Returns: whether the machine slept since the last reading that said so, or since the first.
-    public mutating func resumed(_ reading: Reading) -> Bool {
+    package mutating func resumed(_ reading: Reading) -> Bool {
         guard reading.asleep - asleep >= Self.threshold else {
             // Time never passes backwards: the earlier reading was the one that was held up.
             asleep = min(asleep, reading.asleep)

@@ -68,6 +68,9 @@ public struct CandidateList: Sendable, Hashable {
     /// Works out the candidates.
     ///
     /// - Parameters:
+    ///   - snapshot: the paths.
+    ///   - policy: which of them may be used.
+    ///   - port: the destination's.
     ///   - addresses: the destination's addresses; each path puts them in its own order (RFC 6724).
     ///   - protocols: what may be asked for, the preferred one first.
     ///   - awaiting: the paths whose own name servers are still being asked.
@@ -83,7 +86,7 @@ public struct CandidateList: Sendable, Hashable {
         ways.reserveCapacity(addresses.count)
         for address in addresses.unique {
             var (interfaces, isInternet) = Self.interfaces(for: address, in: snapshot, route: route)
-            // A network of one's own is the same whoever found the address; the Internet is not.
+            // A path's own network is the same over whichever path the address was found; the Internet is not.
             if isInternet { interfaces.removeAll { !isUsable(address, $0) } }
             ways.append((address, interfaces))
         }
@@ -171,7 +174,7 @@ public struct CandidateList: Sendable, Hashable {
         of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
     ) -> Omission? {
         if let exclusion {
-            // Loopback is left out of every race but its own, and nobody wants to read that.
+            // Loopback is left out of every race but its own: reports need not say so.
             return exclusion == .loopback ? nil : Omission(interface: interface.name, reason: "\(exclusion)")
         }
         if let refusal = policy.refusal(of: interface) {

@@ -2,7 +2,7 @@
 //
 // The system's resolver sorts too, but for the route the kernel would choose by itself. A race asks over
 // every path, and each has source addresses of its own: so the order is worked out for each of them.
-// Rule 4 (home addresses) does not apply: nobody has mobile IPv6. Rule 10 is that the sort is stable.
+// Rule 4 (home addresses) does not apply: Linux hosts have no mobile IPv6. Rule 10 is that the sort is stable.
 
 /// Sorts destinations by RFC 6724, given the source addresses of one path.
 public struct DestinationOrder: Sendable {

@@ -2,7 +2,7 @@
 //
 // Such a network translates: an IPv4 address inside an IPv6 prefix of its own leads to the IPv4 host
 // (RFC 6052). Names are no problem there, because its DNS servers put the address in (DNS64). A literal is:
-// nobody asks a DNS server about it. So the prefix is found out as RFC 7050 says, by asking for the IPv6
+// no DNS server is asked about it. So the prefix is found out as RFC 7050 says, by asking for the IPv6
 // addresses of a name that only has the two IPv4 addresses 192.0.0.170 and 192.0.0.171.
 
 /// A network's translation prefix.

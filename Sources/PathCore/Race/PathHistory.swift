@@ -96,7 +96,7 @@ public struct PathHistory: Sendable {
             max(.nanoseconds(smoothed + record.variation * 4), Self.bounds.minimum), Self.bounds.maximum)
     }
 
-    /// Whether the last attempts got no answer, so that nobody need wait for what this path finds out.
+    /// Whether the last attempts got no answer, so that no other path need wait for what this path finds out.
     public func wasSilent(
         _ network: Network, _ destination: Destination, at now: MonotonicTime
     ) -> Bool {

@@ -2,7 +2,7 @@
 //
 // A path that swallows packets without a word looks well in the kernel's tables. Who notices first is a
 // connection that is established: what it learnt is worth the next race's first attempt delay. Rules:
-//  1. A suspicion is about a path, though one peer's silence raised it. It may be the peer who is dead, so it
+//  1. A suspicion is about a path, though one peer's silence raised it. The peer may be dead, so it
 //     costs the path no more than its head start: it is attempted all the same, and first.
 //  2. Any sign of life over the path that came after it ends it: an answered handshake, acknowledged bytes.
 //  3. It holds on the network where it arose, and for ten seconds: radios come back without being asked.
@@ -29,7 +29,9 @@ public struct PathSuspicions: Sendable {
 
     /// Something came over this path.
     ///
-    /// - Parameter earliest: the earliest moment at which it may have come.
+    /// - Parameters:
+    ///   - interface: the path's.
+    ///   - earliest: the earliest moment at which it may have come.
     /// - Returns: whether that ended a suspicion.
     public mutating func alive(_ interface: InterfaceIndex, since earliest: MonotonicTime) -> Bool {
         guard let suspicion = suspicions[interface], suspicion.since <= earliest else { return false }

@@ -17,12 +17,12 @@
 //     at the clock still wins.
 //  6. A path whose own name server is still being asked is waited for by the less preferred ones, before the
 //     first of them opens: for RFC 8305's Resolution Delay, as A waits for AAAA. Without that a millisecond
-//     between two name servers would choose the path. Nobody waits for a path that is suspect.
+//     between two name servers would choose the path. A path that is suspect is not waited for.
 //
 //               plan                          connected             confirmed
 //   ┌───────────┐ ──► ┌─────────┐ ─────────────────────────────────► ┌──────────┐
 //   │ resolving │     │ racing  │ ◄─ plan ─┐   (or: connected, where  │ finished │
-//   └───────────┘     └─────────┘ ─────────┘    nobody confirms)     └──────────┘
+//   └───────────┘     └─────────┘ ─────────┘    not confirmed)       └──────────┘
 //         │ failed, deadline   │ nothing left, deadline, cancelled        ▲
 //         └────────────────────┴──────────────────────────────────────────┘
 //
@@ -187,9 +187,12 @@ public struct RaceMachine: Sendable {
     }
 
     /// What can be attempted now, in order of preference.
+    ///
     /// - Parameters:
+    ///   - branches: one for each path.
     ///   - awaited: the paths that may still come to stand before the first of the branches.
     ///   - isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
+    ///   - now: the time of the call.
     public mutating func plan(
         _ branches: [Branch], awaiting awaited: Set<InterfaceIndex> = [], isFinal: Bool, at now: MonotonicTime
     ) -> [Action] {
@@ -264,7 +267,7 @@ public struct RaceMachine: Sendable {
         return advance(at: now)
     }
 
-    /// These paths show signs of being dead, and no others: nobody waits for them. They are attempted all the
+    /// These paths show signs of being dead, and no others: they are not waited for. They are attempted all the
     /// same. Where all are suspect it says nothing about any of them.
     public mutating func suspect(_ interfaces: Set<InterfaceIndex>, at now: MonotonicTime) -> [Action] {
         guard suspects != interfaces else { return [] }

@@ -1,7 +1,7 @@
 // The values of a recording that are not netlink's own bytes.
 
 extension InterfaceOverrides {
-    public var recorded: [UInt8] {
+    package var recorded: [UInt8] {
         var writer = RecordingWriter()
         for overrides in [configuration, environment] {
             writer.put(overrides) { writer, name, override in
@@ -14,7 +14,7 @@ extension InterfaceOverrides {
         return writer.bytes
     }
 
-    public init(_ record: PathRecord) throws(RecordingError) {
+    package init(_ record: PathRecord) throws(RecordingError) {
         var reader = RecordingReader(record)
         self.init(configuration: try Self.read(&reader), environment: try Self.read(&reader))
         try reader.end()
@@ -43,7 +43,7 @@ extension InterfaceOverrides {
 }
 
 extension InterfaceHints {
-    public var recorded: [UInt8] {
+    package var recorded: [UInt8] {
         var writer = RecordingWriter()
         writer.put(settings.entries) { writer, name, entry in
             writer.put(name)
@@ -78,7 +78,7 @@ extension InterfaceHints {
         return writer.bytes
     }
 
-    public init(_ record: PathRecord) throws(RecordingError) {
+    package init(_ record: PathRecord) throws(RecordingError) {
         self.init()
         var reader = RecordingReader(record)
         settings.entries = try reader.dictionary { reader throws(RecordingError) in
@@ -129,7 +129,7 @@ extension InterfaceHints {
 
 extension LinkFact {
     /// What sysfs says of this link.
-    public var recordedDevice: [UInt8] {
+    package var recordedDevice: [UInt8] {
         var writer = RecordingWriter()
         writer.put(index)
         writer.put(name)
@@ -142,7 +142,7 @@ extension LinkFact {
 
 extension LinkFact.Device {
     /// A device, with the index and name of the link it is about.
-    public static func read(
+    package static func read(
         _ record: PathRecord
     ) throws(RecordingError) -> (index: InterfaceIndex, name: String, device: LinkFact.Device) {
         var reader = RecordingReader(record)
@@ -157,16 +157,16 @@ extension LinkFact.Device {
 }
 
 /// What the routing tables say about the Internet.
-public struct RecordedRoutes: Sendable, Hashable {
-    public var defaults: [DefaultRouteFact]
-    public var reach: InternetReach
+package struct RecordedRoutes: Sendable, Hashable {
+    package var defaults: [DefaultRouteFact]
+    package var reach: InternetReach
 
-    public init(defaults: [DefaultRouteFact], reach: InternetReach) {
+    package init(defaults: [DefaultRouteFact], reach: InternetReach) {
         self.defaults = defaults
         self.reach = reach
     }
 
-    public var recorded: [UInt8] {
+    package var recorded: [UInt8] {
         var writer = RecordingWriter()
         writer.put(defaults) { writer, route in
             writer.put(route.family == .ipv6)
@@ -182,7 +182,7 @@ public struct RecordedRoutes: Sendable, Hashable {
         return writer.bytes
     }
 
-    public init(_ record: PathRecord) throws(RecordingError) {
+    package init(_ record: PathRecord) throws(RecordingError) {
         var reader = RecordingReader(record)
         defaults = try reader.list { reader throws(RecordingError) in
             let family: IPAddress.Family = try reader.flag() ? .ipv6 : .ipv4

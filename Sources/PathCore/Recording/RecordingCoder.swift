@@ -2,43 +2,43 @@
 // what may be missing behind a byte that says whether it is there.
 
 /// Writes values.
-public struct RecordingWriter: Sendable {
-    public private(set) var bytes: [UInt8] = []
+package struct RecordingWriter: Sendable {
+    package private(set) var bytes: [UInt8] = []
 
-    public init() {}
+    package init() {}
 
-    public mutating func put<Number: FixedWidthInteger & UnsignedInteger>(_ value: Number) {
+    package mutating func put<Number: FixedWidthInteger & UnsignedInteger>(_ value: Number) {
         for shift in stride(from: 0, to: Number.bitWidth, by: 8) {
             bytes.append(UInt8(truncatingIfNeeded: value >> shift))
         }
     }
 
-    public mutating func put(_ value: Bool) { put(UInt8(value ? 1 : 0)) }
+    package mutating func put(_ value: Bool) { put(UInt8(value ? 1 : 0)) }
 
-    public mutating func put(_ value: String) { put(Array(value.utf8)) }
+    package mutating func put(_ value: String) { put(Array(value.utf8)) }
 
-    public mutating func put(_ value: [UInt8]) {
+    package mutating func put(_ value: [UInt8]) {
         put(UInt32(value.count))
         bytes += value
     }
 
-    public mutating func put(_ value: IPAddress) {
+    package mutating func put(_ value: IPAddress) {
         put(value.networkBytes)
         put(value.zone)
     }
 
-    public mutating func put<Value>(_ value: Value?, _ write: (inout Self, Value) -> Void) {
+    package mutating func put<Value>(_ value: Value?, _ write: (inout Self, Value) -> Void) {
         put(value != nil)
         if let value { write(&self, value) }
     }
 
-    public mutating func put<Value>(_ values: [Value], _ write: (inout Self, Value) -> Void) {
+    package mutating func put<Value>(_ values: [Value], _ write: (inout Self, Value) -> Void) {
         put(UInt32(values.count))
         for value in values { write(&self, value) }
     }
 
     /// In the order of the keys, so that equal dictionaries give equal bytes.
-    public mutating func put<Key: Comparable, Value>(
+    package mutating func put<Key: Comparable, Value>(
         _ values: [Key: Value], _ write: (inout Self, Key, Value) -> Void
     ) {
         put(values.sorted { $0.key < $1.key }) { write(&$0, $1.key, $1.value) }
@@ -46,46 +46,46 @@ public struct RecordingWriter: Sendable {
 }
 
 /// Reads them back. What is cut or makes no sense is an error with its place, never a trap.
-public struct RecordingReader: Sendable {
+package struct RecordingReader: Sendable {
     private let bytes: [UInt8]
     private var position = 0
     /// Where the bytes stand in the file.
     private let start: Int
 
-    public init(_ bytes: [UInt8], at start: Int = 0) {
+    package init(_ bytes: [UInt8], at start: Int = 0) {
         self.bytes = bytes
         self.start = start
     }
 
-    public init(_ record: PathRecord) { self.init(record.payload, at: record.offset) }
+    package init(_ record: PathRecord) { self.init(record.payload, at: record.offset) }
 
-    public func failure(_ reason: String) -> RecordingError {
+    package func failure(_ reason: String) -> RecordingError {
         RecordingError(offset: start + position, reason)
     }
 
-    private mutating func take(_ count: Int) throws(RecordingError) -> ArraySlice<UInt8> {
+    private mutating func next(_ count: Int) throws(RecordingError) -> ArraySlice<UInt8> {
         guard count <= bytes.count - position else { throw failure("a value is cut") }
         defer { position += count }
         return bytes[position..<(position + count)]
     }
 
-    public mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
+    package mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
         _ type: Number.Type = Number.self
     ) throws(RecordingError) -> Number {
-        try take(Number.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Number($1) }
+        try next(Number.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Number($1) }
     }
 
-    public mutating func flag() throws(RecordingError) -> Bool { try number(UInt8.self) != 0 }
+    package mutating func flag() throws(RecordingError) -> Bool { try number(UInt8.self) != 0 }
 
-    public mutating func block() throws(RecordingError) -> [UInt8] {
-        Array(try take(Int(try number(UInt32.self))))
+    package mutating func block() throws(RecordingError) -> [UInt8] {
+        Array(try next(Int(try number(UInt32.self))))
     }
 
-    public mutating func text() throws(RecordingError) -> String {
+    package mutating func text() throws(RecordingError) -> String {
         String(decoding: try block(), as: UTF8.self)
     }
 
-    public mutating func address() throws(RecordingError) -> IPAddress {
+    package mutating func address() throws(RecordingError) -> IPAddress {
         let bytes = try block()
         let zone = try number(UInt32.self)
         guard let address = IPAddress(networkBytes: bytes, zone: zone) else {
@@ -94,13 +94,13 @@ public struct RecordingReader: Sendable {
         return address
     }
 
-    public mutating func optional<Value>(
+    package mutating func optional<Value>(
         _ read: (inout Self) throws(RecordingError) -> Value
     ) throws(RecordingError) -> Value? {
         try flag() ? try read(&self) : nil
     }
 
-    public mutating func list<Value>(
+    package mutating func list<Value>(
         _ read: (inout Self) throws(RecordingError) -> Value
     ) throws(RecordingError) -> [Value] {
         // No element takes less than a byte, so a count beyond that is wrong, and reserves nothing.
@@ -111,14 +111,14 @@ public struct RecordingReader: Sendable {
         return values
     }
 
-    public mutating func dictionary<Key: Hashable, Value>(
+    package mutating func dictionary<Key: Hashable, Value>(
         _ read: (inout Self) throws(RecordingError) -> (Key, Value)
     ) throws(RecordingError) -> [Key: Value] {
         Dictionary(try list(read)) { _, last in last }
     }
 
-    /// - Throws: where something is left: it was written by somebody who meant more.
-    public func end() throws(RecordingError) {
+    /// - Throws: where something is left: the writer meant more.
+    package func end() throws(RecordingError) {
         if position < bytes.count { throw failure("\(bytes.count - position) bytes too many") }
     }
 }

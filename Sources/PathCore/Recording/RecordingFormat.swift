@@ -29,46 +29,46 @@
 // are recorded, and not decided again.
 
 /// Why a recording can't be read on.
-public struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct RecordingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Where in the file, in bytes from its start.
-    public var offset: Int
-    public var reason: String
+    package var offset: Int
+    package var reason: String
 
-    public init(offset: Int, _ reason: String) {
+    package init(offset: Int, _ reason: String) {
         self.offset = offset
         self.reason = reason
     }
 
-    public var description: String { "byte \(offset): \(reason)" }
+    package var description: String { "byte \(offset): \(reason)" }
 }
 
 /// One record of a recording.
-public struct PathRecord: Sendable, Hashable {
-    public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
+package struct PathRecord: Sendable, Hashable {
+    package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case overrides = 1
         case hints, device, notification, taken, links, addresses, routes, told
     }
 
-    public var kind: Kind
+    package var kind: Kind
     /// Since the recording began.
-    public var time: Duration
-    public var payload: [UInt8]
+    package var time: Duration
+    package var payload: [UInt8]
     /// Where the payload stands in the file.
-    public var offset = 0
+    package var offset = 0
 
-    public init(_ kind: Kind, at time: Duration, _ payload: [UInt8] = []) {
+    package init(_ kind: Kind, at time: Duration, _ payload: [UInt8] = []) {
         self.kind = kind
         self.time = time
         self.payload = payload
     }
 
     /// What a recording begins with.
-    public static let header: [UInt8] = [0x89, 0x4D, 0x50, 0x50, 0x0D, 0x0A, 0x1A, 0x01]
+    package static let header: [UInt8] = [0x89, 0x4D, 0x50, 0x50, 0x0D, 0x0A, 0x1A, 0x01]
 
     private static let headLength = 17
 
     /// The record as it stands in the file.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var tail: [UInt8] = []
         tail.reserveCapacity(9 + payload.count)
         let nanoseconds = UInt64(max(0, time.wholeNanoseconds))
@@ -84,12 +84,12 @@ public struct PathRecord: Sendable, Hashable {
     }
 
     /// The records of a file.
-    public struct Reader: Sendable {
+    package struct Reader: Sendable {
         private let bytes: [UInt8]
         private var position: Int
 
         /// - Throws: `RecordingError` where this is no recording, or one of another version.
-        public init(_ bytes: [UInt8]) throws(RecordingError) {
+        package init(_ bytes: [UInt8]) throws(RecordingError) {
             guard bytes.prefix(7).elementsEqual(header.prefix(7)), bytes.count >= header.count else {
                 throw RecordingError(offset: 0, "this is no recording of mppaths")
             }
@@ -102,7 +102,7 @@ public struct PathRecord: Sendable, Hashable {
 
         /// The next record; nil at the end.
         /// - Throws: where the file is cut or changed. Nothing can be read from there on.
-        public mutating func next() throws(RecordingError) -> PathRecord? {
+        package mutating func next() throws(RecordingError) -> PathRecord? {
             guard position < bytes.count else { return nil }
             let start = position
             guard bytes.count - start >= headLength else {
@@ -133,7 +133,7 @@ public struct PathRecord: Sendable, Hashable {
         }
     }
 
-    /// FNV-1a, 32 bits: against bad media and editors, not against anybody's will.
+    /// FNV-1a, 32 bits: against bad media and editors, not against forgery.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         bytes.withUnsafeBufferPointer { $0.reduce(0x811C_9DC5) { ($0 ^ UInt32($1)) &* 0x0100_0193 } }
     }

@@ -2,7 +2,7 @@
 package struct SteeringConfiguration: Sendable, Hashable {
     package var mode: MultipathMode
     package var policy: PathPolicy
-    /// The peer connected to us. Whoever connects makes the subflows: an accepting side can't reach a peer behind
+    /// The peer connected to us. The end that connects makes the subflows: an accepting side can't reach a peer behind
     /// a translator, and two that both make them would fight. It only gives up what is proven dead.
     package var isAcceptor: Bool
     /// Whether orders reach this connection alone. Otherwise they go for every connection of the network namespace:

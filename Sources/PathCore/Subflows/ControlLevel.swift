@@ -79,7 +79,7 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case foreignSocket
     /// The connection is plain TCP, which has one path and keeps it.
     case plainTCP
-    /// Nobody has asked for the connection to be steered.
+    /// The connection's user has not asked for it to be steered.
     case unsupervised
     /// Something else failed: the operation and the kernel's words.
     case failed(String)

@@ -45,7 +45,7 @@ public struct SubflowEnd: Sendable, Hashable {
     public var error: Int32?
     /// What an MP_TCPRST said, the peer's or ours; nil where there was none.
     public var reset: ResetReason?
-    /// The T flag of MP_TCPRST: whoever sent it thinks that trying again later may help.
+    /// The T flag of MP_TCPRST: its sender thinks that trying again later may help.
     public var isTransient: Bool
 
     public init(error: Int32? = nil, reset: ResetReason? = nil, isTransient: Bool = false) {
@@ -119,7 +119,7 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What happened to a connection of this network namespace, whoever owns it.
+/// What happened to a connection of this network namespace, this process's or another one's.
 public enum SubflowEvent: Sendable, Hashable {
     /// The handshake's first half is done. `isServer`: the peer connected to us. `deniesJoinToFirst`: the peer
     /// takes no further subflow at the address that was connected to (the C flag, RFC 8684 section 3.1).

@@ -370,7 +370,7 @@ struct NetworkManagerWatchTests {
         try await Program.wait("the sockets' end") { Self.sockets <= before }
     }
 
-    @Test("is gone when it has stopped and nobody holds it")
+    @Test("is gone when it has stopped and its owner drops it")
     func released() async throws {
         let bus = try FakeBus([Self.wifi()])
         weak var watch: NetworkManagerWatch?

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The kernel's memory of dropped SYNs", .needs("unshare", "nft"), .needsNamespaces)
 struct BlackholeMemoryTests {
-    @Test("shows in a connection that nobody answers, and is no answer without MPTCP", .inNamespace)
+    @Test("shows in a connection without an answer, and is no answer without MPTCP", .inNamespace)
     func withheld() async throws {
         let network = try TwoPathNetwork()
         #expect(!StreamSocket.kernelWithholdsMPTCP)
@@ -22,7 +22,7 @@ struct BlackholeMemoryTests {
         // Older kernels wait for the third SYN.
         try? Data("0".utf8).write(
             to: URL(fileURLWithPath: "/proc/sys/net/mptcp/syn_retrans_before_tcp_fallback"))
-        #expect(!StreamSocket.kernelWithholdsMPTCP, "nobody answers, and nothing is known yet")
+        #expect(!StreamSocket.kernelWithholdsMPTCP, "there is no answer, and nothing is known yet")
 
         let socket = try StreamSocket(.ipv4, .mptcp)
         try socket.bind(toInterface: network.wifi)
@@ -30,7 +30,7 @@ struct BlackholeMemoryTests {
         #expect(TransportSample.isMPTCP(socket.descriptor.number))
         var state = pollfd(fd: socket.descriptor.number, events: Int16(POLLOUT), revents: 0)
         #expect(poll(&state, 1, 20_000) == 1)
-        #expect(socket.takeError() == nil)
+        #expect(socket.consumeError() == nil)
         #expect(!TransportSample.isMPTCP(socket.descriptor.number))
         #expect(StreamSocket.kernelWithholdsMPTCP)
     }

@@ -8,28 +8,28 @@ import Testing
 
 @Suite("Making sockets with the userspace path manager", .needs("unshare"), .needsNamespaces)
 struct SocketSourceTests {
-    /// A folder for notes, and the setting of this namespace.
+    /// A folder for the journal, and the setting of this namespace.
     private struct World {
         let folder: TemporaryFolder
-        let notes: RestingNotes
+        let journal: SysctlJournal
 
         init() throws {
             folder = try TemporaryFolder()
-            notes = RestingNotes(folder: folder.file("notes"))
+            journal = SysctlJournal(folder: folder.file("journal"))
         }
 
         var setting: String { InputFile.line(PathManagerSetting.named.path) ?? "" }
-        var noteCount: Int {
-            (try? FileManager.default.contentsOfDirectory(atPath: notes.folder).count) ?? 0
+        var entryCount: Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: journal.folder).count) ?? 0
         }
 
         func source(patience: Duration = .seconds(20)) -> LocalSocketSource {
-            LocalSocketSource(notes: notes, patience: patience)
+            LocalSocketSource(journal: journal, patience: patience)
         }
 
         /// A process that has selected it and is about to put back what was there.
         func holder() async throws -> Running {
-            let holder = try Running([Program.product("subflow-probe"), "hold", notes.folder])
+            let holder = try Running([Program.product("subflow-probe"), "hold", journal.folder])
             try await Program.wait("the other process") { holder.outputText == "held\n" }
             return holder
         }
@@ -43,22 +43,22 @@ struct SocketSourceTests {
     @Test("puts back what was there, also where making the socket fails", .inNamespace)
     func restores() throws {
         let world = try World()
-        let selection = UserspaceSelection(.named, notes: world.notes)
+        let selection = UserspaceSelection(.named, journal: world.journal)
         #expect(world.setting == "kernel")
-        let seen = try selection.during { () throws(SystemError) in (world.setting, world.noteCount) }
+        let seen = try selection.during { () throws(SystemError) in (world.setting, world.entryCount) }
         #expect(seen == ("userspace", 1))
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         #expect(throws: SystemError("make a socket", errno: EMFILE)) {
             try selection.during { () throws(SystemError) in throw SystemError("make a socket", errno: EMFILE)
             }
         }
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         #expect(try world.source().makeSocket(.ipv6).level == .perConnection)
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         // By the older file, which other kernels have alone.
-        let older = UserspaceSelection(.numbered, notes: world.notes)
+        let older = UserspaceSelection(.numbered, journal: world.journal)
         #expect(try older.during { () throws(SystemError) in world.setting } == "userspace")
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
     }
 
     @Test("leaves an administrator's choice alone, also one made in between", .inNamespace)
@@ -66,15 +66,15 @@ struct SocketSourceTests {
         let world = try World()
         try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
         #expect(try world.source().makeSocket(.ipv4).level == .perConnection)
-        #expect((world.setting, world.noteCount) == ("userspace", 0))
+        #expect((world.setting, world.entryCount) == ("userspace", 0))
         try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
-        // Somebody writes within the window: what is not ours is not taken back.
-        let selection = UserspaceSelection(.named, notes: world.notes)
+        // The administrator writes within the window: what is not ours is not put back.
+        let selection = UserspaceSelection(.named, journal: world.journal)
         try selection.during { () throws(SystemError) in
             try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
         }
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
-        // A note of long ago says nothing about a setting that somebody has changed since.
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
+        // An entry of long ago says nothing about a setting that was changed since.
         try selection.during { () throws(SystemError) in }
     }
 
@@ -82,41 +82,43 @@ struct SocketSourceTests {
     func killed() async throws {
         let world = try World()
         try await world.kill(try await world.holder())
-        #expect((world.setting, world.noteCount) == ("userspace", 1))
+        #expect((world.setting, world.entryCount) == ("userspace", 1))
         // By the next process's start,
         _ = world.source()
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         // or by the next socket of one that is there.
         let source = world.source()
         try await world.kill(try await world.holder())
         #expect(world.setting == "userspace")
         #expect(try source.makeSocket(.ipv4).level == .perConnection)
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
-        // Where somebody was quicker, the note goes and the setting stays.
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
+        // Where another process was quicker, the entry goes and the setting stays.
         try await world.kill(try await world.holder())
         try ControlFile.sysctl("net/mptcp/path_manager", "kernel")
         _ = world.source()
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
         _ = world.source()
-        #expect((world.setting, world.noteCount) == ("userspace", 0))
+        #expect((world.setting, world.entryCount) == ("userspace", 0))
     }
 
-    @Test("distrusts notes that others could have written, or that name no path manager", .inNamespace)
-    func notes() async throws {
+    @Test(
+        "distrusts journal entries that others could have written, or that name no path manager", .inNamespace
+    )
+    func distrustedEntries() async throws {
         let world = try World()
         try await world.kill(try await world.holder())
-        let note = try #require(FileManager.default.contentsOfDirectory(atPath: world.notes.folder).first)
+        let entry = try #require(FileManager.default.contentsOfDirectory(atPath: world.journal.folder).first)
         for text in ["", "no such/name", "userspace", String(repeating: "k", count: 100)] {
-            try world.folder.write(text, to: "notes/\(note)")
+            try world.folder.write(text, to: "journal/\(entry)")
             _ = world.source()
             #expect(world.setting == "userspace", "\(text)")
         }
-        try world.folder.write("kernel", to: "notes/\(note)")
-        #expect(chmod(world.notes.folder, 0o777) == 0)
+        try world.folder.write("kernel", to: "journal/\(entry)")
+        #expect(chmod(world.journal.folder, 0o777) == 0)
         _ = world.source()
         #expect(world.setting == "userspace")
-        #expect(chmod(world.notes.folder, 0o700) == 0)
+        #expect(chmod(world.journal.folder, 0o700) == 0)
         _ = world.source()
         #expect(world.setting == "kernel")
     }
@@ -128,10 +130,10 @@ struct SocketSourceTests {
         let holder = try await world.holder()
         let made = try source.makeSocket(.ipv4)
         #expect(made.level == .systemWide(because: .settingBusy))
-        #expect((world.setting, world.noteCount) == ("userspace", 1))
+        #expect((world.setting, world.entryCount) == ("userspace", 1))
         holder.endInput()
         #expect(try await holder.result().status == 0)
-        #expect((world.setting, world.noteCount) == ("kernel", 0))
+        #expect((world.setting, world.entryCount) == ("kernel", 0))
         #expect(try source.makeSocket(.ipv4).level == .perConnection)
     }
 
@@ -147,13 +149,13 @@ struct SocketSourceTests {
         for round in 0..<5 {
             // These would go on for minutes.
             let victims = try (0..<4).map { _ in
-                try Running([probe, "make", "10000000", world.notes.folder])
+                try Running([probe, "make", "10000000", world.journal.folder])
             }
             try await Program.wait("the victims' first sockets") {
                 victims.allSatisfy { $0.outputText == "begun\n" }
             }
             let processes = try (0..<4).map { _ in
-                try Running([probe, "make", "\(count)", world.notes.folder])
+                try Running([probe, "make", "\(count)", world.journal.folder])
             }
             let source = world.source()
             let threads = (0..<3).map { _ in
@@ -177,20 +179,20 @@ struct SocketSourceTests {
             }
             for thread in threads { #expect(try await thread.value == count) }
             _ = world.source()
-            #expect((world.setting, world.noteCount) == ("kernel", 0), "round \(round)")
+            #expect((world.setting, world.entryCount) == ("kernel", 0), "round \(round)")
         }
-        // One alone, killed again and again: nobody else is there to mend it, and every look is a test.
+        // One alone, killed again and again: no other process is there to mend it, and every look is a test.
         for round in 0..<40 {
-            let victim = try Running([probe, "make", "10000000", world.notes.folder])
+            let victim = try Running([probe, "make", "10000000", world.journal.folder])
             try await Program.wait("the victim's first socket") { victim.outputText == "begun\n" }
             usleep(UInt32(random.next() % 3_000))
             try await world.kill(victim)
             if world.setting != "kernel" {
                 left += 1
-                #expect(world.noteCount == 1)
+                #expect(world.entryCount == 1)
             }
             _ = world.source()
-            #expect((world.setting, world.noteCount) == ("kernel", 0), "round \(round)")
+            #expect((world.setting, world.entryCount) == ("kernel", 0), "round \(round)")
         }
         print("measured: \(left) of 40 killed processes left the setting changed, and each was mended")
     }
@@ -220,7 +222,7 @@ struct SocketSourceTests {
     func cost() async throws {
         let world = try World()
         let probe = Program.product("subflow-probe")
-        for (what, folder) in [("with notes", world.notes.folder), ("without", "-")] {
+        for (what, folder) in [("with a journal", world.journal.folder), ("without", "-")] {
             let result = try await Program.run([probe, "make", "2000", folder])
             let words = result.outputText.split { $0 == " " || $0 == "\n" }
             print("measured: \(words.last ?? "") µs for a steered socket, \(what)")

@@ -13,7 +13,7 @@ struct SubflowCommandsTests {
     func wholeLife() throws {
         let network = try Network()
         let log = try EventLog()
-        let source = LocalSocketSource(notes: nil)
+        let source = LocalSocketSource(journal: nil)
         #expect(source.level == .perConnection)
         let commands = try SubflowCommands()
         let connection = try network.connect(try source.makeSocket(.ipv4), to: Network.server4)
@@ -97,7 +97,7 @@ struct SubflowCommandsTests {
     func none() throws {
         let network = try Network()
         let log = try EventLog()
-        let source = LocalSocketSource(notes: nil)
+        let source = LocalSocketSource(journal: nil)
         let commands = try SubflowCommands()
         let connection = try network.connect(try source.makeSocket(.ipv4), to: Network.server4)
         let token = connection.token
@@ -131,7 +131,7 @@ struct SubflowCommandsTests {
     @Test("are IPv6, or IPv4 under an IPv6 socket, as well", .inNamespace)
     func families() throws {
         let network = try Network()
-        let source = LocalSocketSource(notes: nil)
+        let source = LocalSocketSource(journal: nil)
         let commands = try SubflowCommands()
         let mapped = IPEndpoint("::ffff:203.0.113.1", 5000)
         for (server, second, family) in [
@@ -280,7 +280,7 @@ struct SubflowCommandsTests {
         let network = try Network()
         let commands = try SubflowCommands()
         let connection = try network.connect(
-            try LocalSocketSource(notes: nil).makeSocket(.ipv4), to: Network.server4)
+            try LocalSocketSource(journal: nil).makeSocket(.ipv4), to: Network.server4)
         let token = connection.token
         try connection.exchange()
         let cellular = SubflowAction.LocalAddress(

@@ -131,11 +131,11 @@ struct SubflowEventTests {
         }
     }
 
-    @Test("say that some were lost where nobody took them in time", .needsNamespaces, .inNamespace)
+    @Test("say that some were lost where they were not read in time", .needsNamespaces, .inNamespace)
     func overflow() throws {
         let log = try EventLog()
         try EventThread.shared.perform { () throws(SystemError) in
-            // Nobody takes events while this thread makes them.
+            // No thread reads events while this one makes them.
             for _ in 0..<500 {
                 let listener = try StreamSocket(.ipv4, .mptcp)
                 try listener.listen(on: IPEndpoint("127.0.0.1", 0))

@@ -69,7 +69,7 @@ struct TwoPathNetwork: ~Copyable {
         let serverEvents = try #require(events)
         for (endpoint, index) in [(Self.server4, wifi), (Self.server4, cellular), (Self.server6, wifi)] {
             let deadline = MonotonicTime.now.advanced(by: .seconds(10))
-            try #require(StreamSocket.someoneAnswers(at: endpoint, over: index, by: deadline))
+            try #require(StreamSocket.waitForAnswer(from: endpoint, over: index, by: deadline))
         }
         // What the questions were answered with is no connection of the test's.
         while true {
@@ -83,10 +83,10 @@ struct TwoPathNetwork: ~Copyable {
 
     /// Connects over Wi-Fi and takes the connection at the server. No data has been sent yet.
     func connect(_ made: consuming SteeredSocket, to endpoint: IPEndpoint) throws -> Connected {
-        let socket = made.take()
+        let socket = made.releaseSocket()
         try socket.bind(toInterface: wifi)
         if try !socket.connect(to: endpoint) { try wait(socket.descriptor.number, POLLOUT) }
-        if let error = socket.takeError() { throw error }
+        if let error = socket.consumeError() { throw error }
         try wait(listener.descriptor.number, POLLIN)
         guard let accepted = listener.accept() else { throw SystemError("accept", errno: EAGAIN) }
         return Connected(client: socket, server: accepted)
@@ -124,7 +124,7 @@ struct Connected: ~Copyable {
 
     private static func byte(_ place: Int) -> UInt8 { UInt8(truncatingIfNeeded: place &* 31 &+ place >> 8) }
 
-    /// Writes what fits without anybody reading; `position` is behind it.
+    /// Writes what fits without a reader; `position` is behind it.
     func start(_ count: Int, from position: inout Int, fromServer: Bool = false) throws {
         let bytes = (position..<count).map(Self.byte)
         let result = bytes.withUnsafeBytes { fromServer ? server.write($0) : client.write($0) }

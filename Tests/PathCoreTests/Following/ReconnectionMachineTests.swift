@@ -239,7 +239,7 @@ struct ReconnectionMachineTests {
             default: perform(machine.timeReached(time))
             }
             if let deadline = machine.nextDeadline { perform(machine.timeReached(max(deadline, time))) }
-            // Somebody is always at work: a user, an attempt or a timer.
+            // Something is always at work: a user, an attempt or a timer.
             #expect(isOver || users == 1 || !open.isEmpty || machine.nextDeadline != nil)
         }
     }

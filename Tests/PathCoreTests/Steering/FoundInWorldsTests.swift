@@ -127,7 +127,7 @@ struct FoundInWorldsTests {
             (.milliseconds(4100), .carrier(0, true)),
         ]
         let world = story.run(until: .seconds(7))
-        // A second for the handshake that nobody answers, a probe and a handshake over the other path.
+        // A second for the handshake that is not answered, a probe and a handshake over the other path.
         #expect(try #require(world.time(of: .joined("wlan0"))) < 5300)
     }
 }
