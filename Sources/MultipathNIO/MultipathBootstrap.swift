@@ -43,7 +43,7 @@ public struct MultipathBootstrap: Sendable {
     /// An attempt that can't reach it (a certificate that is not trusted, say) lets the others go on; its
     /// error is in the report.
     public func raceUntil(_ milestone: RaceMilestone) -> MultipathBootstrap {
-        with { $0.confirmation = milestone }
+        with { $0.milestone = milestone }
     }
 
     private func with(_ change: (inout ChannelRecipe) -> Void) -> MultipathBootstrap {
@@ -90,21 +90,23 @@ public struct MultipathBootstrap: Sendable {
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> ConnectedChannel<Output> {
         let (recipe, policy) = (recipe, configuration.policy)
-        guard recipe.confirmation != nil else {
-            let won = try WonConnection(await connector.connect(to: host, port: port, attempt), policy)
+        guard recipe.milestone != nil else {
+            let taken = try TakenConnection(await connector.connect(to: host, port: port, attempt), policy)
+            // A connection that has won is opened, cancelled or not: its owner closes it.
             return try await withCheckedThrowingContinuation { continuation in
                 let loop = recipe.group.next()
-                loop.execute { recipe.open(won, on: loop, initializer) { continuation.resume(with: $0) } }
+                let opening = OpeningChannel(recipe, on: loop, initializer)
+                loop.execute { opening.open(taken) { continuation.resume(with: $0) } }
             }
         }
-        let (prepared, report) = try await connector.connect(to: host, port: port, attempt) { entrant in
-            let follower = try entrant.makeFollower(policy: policy)
-            return try await recipe.open(entrant.takeDescriptor(), follower, initializer).confirmed()
+        let (connected, report) = try await connector.connect(to: host, port: port, attempt) { pending in
+            try await OpeningChannel(recipe, on: recipe.group.next(), initializer)
+                .opened(TakenConnection(pending, policy))
         } discard: {
             $0.discard()
         }
-        prepared.connection.begin(report)
-        return ConnectedChannel(connection: prepared.connection, output: prepared.output)
+        connected.connection.begin(report)
+        return connected
     }
 }
 
@@ -145,29 +147,27 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
         // pipeline at once.
         let loop = recipe.group.next()
-        guard recipe.confirmation == nil, let number = UInt16(exactly: port), number != 0 else {
+        guard recipe.milestone == nil, let number = UInt16(exactly: port), number != 0 else {
             let bootstrap = with { $0.group = loop }
             return loop.makeFutureWithTask {
-                try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededFuture($0) }
-                    .output
+                try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededVoidFuture() }
+                    .channel
             }
         }
-        // The same, without a task where that can be, and without a way back from the loop to one.
-        let promised = PromisedChannel(recipe, configuration.policy, loop)
-        let isBegun = connector.connectWithoutTask(to: host, port: number, configuration) { race in
-            loop.execute { promised.open { try race.get().socket() } }
-        }
-        guard !isBegun else { return promised.promise.futureResult }
-        Task {
-            do {
-                let won = try WonConnection(
-                    await connector.connect(to: host, port: number, configuration), configuration.policy)
-                loop.execute { promised.open(won) }
-            } catch {
-                promised.promise.fail(error)
+        let opening = OpeningChannel(recipe, on: loop)
+        let (promise, policy) = (loop.makePromise(of: (any Channel).self), configuration.policy)
+        connector.connect(to: host, port: number, configuration) { race in
+            loop.execute {
+                do {
+                    opening.open(try TakenConnection(race.socket(), policy)) {
+                        promise.completeWith($0.map(\.channel))
+                    }
+                } catch {
+                    promise.fail(error)
+                }
             }
         }
-        return promised.promise.futureResult
+        return promise.futureResult
     }
 
     /// Connects to an address, over the best path that leads there. One of a Unix domain socket has no paths
@@ -193,35 +193,6 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
     /// - Parameter socket: the channel becomes its owner.
     public func withConnectedSocket(_ socket: NIOBSDSocket.Handle) -> EventLoopFuture<any Channel> {
         recipe.clientBootstrap(configuration).withConnectedSocket(socket)
-    }
-}
-
-/// A channel that was promised by a future.
-private final class PromisedChannel: Sendable {
-    let promise: EventLoopPromise<any Channel>
-    private let recipe: ChannelRecipe
-    private let policy: PathPolicy
-    private let loop: any EventLoop
-
-    init(_ recipe: ChannelRecipe, _ policy: PathPolicy, _ loop: any EventLoop) {
-        promise = loop.makePromise()
-        self.recipe = recipe
-        self.policy = policy
-        self.loop = loop
-    }
-
-    /// On the loop.
-    func open(_ socket: () throws -> ConnectedSocket) {
-        do {
-            open(try WonConnection(socket(), policy))
-        } catch {
-            promise.fail(error)
-        }
-    }
-
-    /// On the loop.
-    func open(_ won: WonConnection) {
-        recipe.open(won, on: loop) { [promise] result in promise.completeWith(result.map(\.channel)) }
     }
 }
 

@@ -3,11 +3,13 @@ import LinuxNet
 // Who is asked for the name, and what becomes of the answers.
 
 extension RaceRunner {
+    private var asksEachPath: Bool { resolver?.asksEachPath ?? false }
+
     /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
     /// again.
     func resolve() {
         guard IPAddress(host) == nil else { return }
-        if resolver.asksEachPath {
+        if asksEachPath {
             for path in planner.askingPaths { ask(path.index, over: path) }
         } else if planner.mayAskTheSystem(for: host) {
             ask(nil, over: nil)
@@ -34,14 +36,14 @@ extension RaceRunner {
         _ host: String, _ family: IPAddress.Family, over path: PathInterface?,
         _ body: @escaping @Sendable (isolated RaceRunner, Answer) -> Void
     ) {
-        if let system = resolver as? SystemResolver {
-            // It has threads of its own, and needs no task. It can't be cancelled; nobody waits for it then.
-            return system.lookUp(host, family) { [weak self] answer in
+        guard let resolver else {
+            // The system's has threads of its own, and needs no task. It can't be cancelled; its answer is dropped then.
+            return NameLookup.addresses(of: host, family) { [weak self] answer in
                 guard let self else { return }
                 submit { body($0, answer) }
             }
         }
-        jobs?.continuation.yield { [resolver] in
+        jobs?.continuation.yield {
             let answer: Answer
             do throws(ResolutionError) {
                 answer = .success(try await resolver.addresses(of: host, family: family, over: path))
@@ -102,7 +104,7 @@ extension RaceRunner {
 
     /// The paths whose own name servers have not answered, and that are worth waiting for.
     func unansweredPaths(at now: MonotonicTime) -> Set<InterfaceIndex> {
-        guard resolver.asksEachPath else { return [] }
+        guard asksEachPath else { return [] }
         return Set(
             resolutions.compactMap { scope, resolution in
                 guard let scope, resolution.isOpen, planner.addresses[scope] == nil,
@@ -140,10 +142,10 @@ extension RaceRunner {
     func askForTranslations() {
         guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
         let needy = planner.allowedPaths.filter(planner.needsTranslation)
-        guard resolver.asksEachPath || needy.count == 1 else { return }
+        guard asksEachPath || needy.count == 1 else { return }
         for path in needy where translationsAsked.insert(path.index).inserted {
             translationsOpen.insert(path.index)
-            lookUp(NAT64Prefix.discoveryName, .ipv6, over: resolver.asksEachPath ? path : nil) {
+            lookUp(NAT64Prefix.discoveryName, .ipv6, over: asksEachPath ? path : nil) {
                 $0.translationFound(path.index, NAT64Prefix(discoveredIn: (try? $1.get()) ?? []))
             }
         }

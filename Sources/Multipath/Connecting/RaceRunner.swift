@@ -42,7 +42,8 @@ actor RaceRunner: EventThreadActor {
 
     let host: String
     let configuration: ConnectionConfiguration
-    let resolver: any Resolver
+    /// Nil for the system's.
+    let resolver: (any Resolver)?
     let history: ConnectionHistory
     let destination: PathHistory.Destination
     /// By which the paths and the suspicions are heard, from the beginning to the end.
@@ -111,7 +112,7 @@ actor RaceRunner: EventThreadActor {
 
     init(
         host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: any Resolver, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
+        resolver: (any Resolver)?, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
         confirmation: Confirmation? = nil
     ) {
         self.host = host
@@ -132,8 +133,8 @@ actor RaceRunner: EventThreadActor {
         var race = configuration.race
         race.needsConfirmation = confirmation != nil
         machine = RaceMachine(configuration: race)
-        let isAlone = confirmation == nil && resolver is SystemResolver
-        jobs = isAlone ? nil : AsyncStream.makeStream(of: Job.self)
+        jobs =
+            confirmation == nil && resolver == nil ? nil : AsyncStream.makeStream(of: Job.self)
     }
 
     // MARK: From any thread

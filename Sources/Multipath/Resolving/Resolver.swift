@@ -36,14 +36,6 @@ public struct SystemResolver: Resolver {
     ) async throws(ResolutionError) -> [IPAddress] {
         try await NameLookup.addresses(of: host, family)
     }
-
-    /// Asks, and calls a closure with the answer on a thread of the resolver's.
-    func lookUp(
-        _ host: String, _ family: IPAddress.Family,
-        _ body: @escaping @Sendable (Result<[IPAddress], ResolutionError>) -> Void
-    ) {
-        NameLookup.addresses(of: host, family, body)
-    }
 }
 
 /// Answers some names from a table, and asks another resolver for the rest: to connect to a known address
