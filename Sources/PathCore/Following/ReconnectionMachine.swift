@@ -52,24 +52,24 @@ public struct ReconnectionBudget: Sendable, Hashable {
 }
 
 /// Decides when to connect again, and when the user changes over.
-public struct ReconnectionMachine: Sendable {
-    public typealias AttemptID = Int
+package struct ReconnectionMachine: Sendable {
+    package typealias AttemptID = Int
 
-    public struct Configuration: Sendable, Hashable {
-        public var budget = ReconnectionBudget()
-        public var backoff = BackoffMachine.Configuration()
+    package struct Configuration: Sendable, Hashable {
+        package var budget = ReconnectionBudget()
+        package var backoff = BackoffMachine.Configuration()
         /// How long the user may go on with a connection that works, once a better one is there.
-        public var grace: Duration = .seconds(2)
+        package var grace: Duration = .seconds(2)
         /// How long a path that was lost is not moved to, the first time.
-        public var mistrust: Duration = .seconds(2)
+        package var mistrust: Duration = .seconds(2)
         /// What that does not grow beyond.
-        public var longestMistrust: Duration = .seconds(300)
+        package var longestMistrust: Duration = .seconds(300)
 
-        public init() {}
+        package init() {}
     }
 
     /// Which paths an attempt may take, beside what the policy says.
-    public enum Route: Sendable, Hashable {
+    package enum Route: Sendable, Hashable {
         case any
         /// All but this interface, if there is another.
         case avoiding(String)
@@ -77,7 +77,7 @@ public struct ReconnectionMachine: Sendable {
         case over(String)
     }
 
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         case connect(AttemptID, Route)
         /// Cancel the attempt; if it connected meanwhile, close that connection.
         case abandon(AttemptID)
@@ -94,7 +94,7 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// How a user's call ended that has no value to show.
-    public enum UserEnd: Sendable, Hashable {
+    package enum UserEnd: Sendable, Hashable {
         case reconnect
         case failed(String)
     }
@@ -134,14 +134,14 @@ public struct ReconnectionMachine: Sendable {
     private var mistrust: [String: Mistrust] = [:]
     private var nextID: AttemptID = 0
     private var lastFailure = "no connection"
-    public private(set) var isFinished = false
+    package private(set) var isFinished = false
 
-    public init(configuration: Configuration = Configuration()) {
+    package init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
         backoff = BackoffMachine(configuration.backoff)
     }
 
-    public var nextDeadline: MonotonicTime? {
+    package var nextDeadline: MonotonicTime? {
         guard !isFinished else { return nil }
         return [waiting?.until, use?.graceEnd, betterPathDeadline, budgetEnd].compactMap { $0 }.min()
     }
@@ -159,17 +159,17 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// Whether the connection in use is known not to work.
-    public var isInTrouble: Bool { use?.trouble != nil }
+    package var isInTrouble: Bool { use?.trouble != nil }
 
     // MARK: Inputs
 
-    public mutating func begin(at now: MonotonicTime) -> [Action] {
+    package mutating func begin(at now: MonotonicTime) -> [Action] {
         withoutConnectionSince = now
         return open(.any, .first)
     }
 
     /// An attempt has a connection, over this interface.
-    public mutating func connected(
+    package mutating func connected(
         _ id: AttemptID, over interface: String, at now: MonotonicTime
     ) -> [Action] {
         guard !isFinished, var next = opening, next.id == id, !next.isConnected else { return [] }
@@ -196,7 +196,7 @@ public struct ReconnectionMachine: Sendable {
     ///   - reason: the error's words.
     ///   - random: from 0 up to 1, for the wait.
     ///   - now: the time of the call.
-    public mutating func connectFailed(
+    package mutating func connectFailed(
         _ id: AttemptID, reason: String, random: Double, at now: MonotonicTime
     ) -> [Action] {
         guard !isFinished, let failed = opening, failed.id == id, !failed.isConnected else { return [] }
@@ -215,7 +215,7 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// The connection in use is not viable any more, or is again.
-    public mutating func viability(_ trouble: PathTrouble?, at now: MonotonicTime) -> [Action] {
+    package mutating func viability(_ trouble: PathTrouble?, at now: MonotonicTime) -> [Action] {
         guard !isFinished, var use, !use.isStopped else { return [] }
         let old = use.trouble
         use.trouble = trouble
@@ -243,7 +243,7 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// Another path would be better than the one in use, or none any more.
-    public mutating func betterPath(_ name: String?, at now: MonotonicTime) -> [Action] {
+    package mutating func betterPath(_ name: String?, at now: MonotonicTime) -> [Action] {
         guard !isFinished, use != nil else { return [] }
         use?.betterPath = name
         if name == nil, let opening, !opening.isConnected, case .over = opening.route, use?.trouble == nil {
@@ -253,20 +253,20 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// The user got somewhere: what failed before is forgiven.
-    public mutating func progressed() {
+    package mutating func progressed() {
         use?.hasProgress = true
         backoff.succeeded()
     }
 
     /// The user is done for good: with a value, or with an error that is the caller's.
-    public mutating func userFinished() -> [Action] {
+    package mutating func userFinished() -> [Action] {
         guard !isFinished else { return [] }
         isFinished = true
         return (opening == nil ? [] : abandon()) + [.finish]
     }
 
     /// The user gave the connection back, or it broke.
-    public mutating func userEnded(_ end: UserEnd, random: Double, at now: MonotonicTime) -> [Action] {
+    package mutating func userEnded(_ end: UserEnd, random: Double, at now: MonotonicTime) -> [Action] {
         guard !isFinished, let ended = use else { return [] }
         use = nil
         if opening?.isConnected == true { return change(at: now) }
@@ -284,13 +284,13 @@ public struct ReconnectionMachine: Sendable {
     }
 
     /// A path appeared that was not there: what waits is tried at once.
-    public mutating func pathAppeared(at now: MonotonicTime) -> [Action] {
+    package mutating func pathAppeared(at now: MonotonicTime) -> [Action] {
         guard !isFinished, let waiting else { return [] }
         self.waiting = nil
         return open(.any, waiting.cause)
     }
 
-    public mutating func timeReached(_ now: MonotonicTime) -> [Action] {
+    package mutating func timeReached(_ now: MonotonicTime) -> [Action] {
         guard !isFinished else { return [] }
         if let end = budgetEnd, now >= end { return fail() }
         if let waiting, now >= waiting.until {

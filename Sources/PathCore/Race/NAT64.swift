@@ -6,19 +6,19 @@
 // addresses of a name that only has the two IPv4 addresses 192.0.0.170 and 192.0.0.171.
 
 /// A network's translation prefix.
-public struct NAT64Prefix: Sendable, Hashable {
+package struct NAT64Prefix: Sendable, Hashable {
     /// The first bits; the rest is 0.
-    public let address: IPAddress
+    package let address: IPAddress
     /// In bits: 32, 40, 48, 56, 64 or 96.
-    public let length: Int
+    package let length: Int
 
     /// The name that tells the prefix (RFC 7050 section 2.2).
-    public static let discoveryName = "ipv4only.arpa"
+    package static let discoveryName = "ipv4only.arpa"
 
     /// The addresses of that name (RFC 7050 section 2.2).
     private static let known: Set<UInt32> = [0xC000_00AA, 0xC000_00AB]
 
-    public init?(_ address: IPAddress, length: Int) {
+    package init?(_ address: IPAddress, length: Int) {
         guard address.family == .ipv6, Self.lengths.contains(length) else { return nil }
         self.length = length
         let bytes = address.networkBytes.enumerated().map { $0.offset * 8 < length ? $0.element : 0 }
@@ -27,7 +27,7 @@ public struct NAT64Prefix: Sendable, Hashable {
     }
 
     /// Finds the prefix in the IPv6 answer for `ipv4only.arpa`; nil where nothing translates.
-    public init?(discoveredIn answer: [IPAddress]) {
+    package init?(discoveredIn answer: [IPAddress]) {
         for address in answer {
             for length in Self.lengths.reversed() {
                 guard let prefix = NAT64Prefix(address, length: length),
@@ -42,7 +42,7 @@ public struct NAT64Prefix: Sendable, Hashable {
 
     /// The IPv6 address that leads to an IPv4 host; nil for an address that is no IPv4 one, or that no
     /// network translates (its own link's, this machine's).
-    public func synthesized(_ ipv4: IPAddress) -> IPAddress? {
+    package func synthesized(_ ipv4: IPAddress) -> IPAddress? {
         guard ipv4.family == .ipv4, !ipv4.isLoopback, !ipv4.isLinkLocal else { return nil }
         // RFC 6052 section 3.1: the well-known prefix never stands for an address that is not global.
         if self == Self.wellKnown, Self.isPrivate(UInt32(truncatingIfNeeded: ipv4.low)) { return nil }

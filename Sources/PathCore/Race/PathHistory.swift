@@ -6,28 +6,28 @@
 // the network is part of the key, and what its interface knew is forgotten when it changes.
 
 /// Handshake times by network and destination. Bounded, and forgotten after a day.
-public struct PathHistory: Sendable {
+package struct PathHistory: Sendable {
     /// What makes a network the same one: the interface, its routers, its Wi-Fi name.
-    public struct Network: Sendable, Hashable {
+    package struct Network: Sendable, Hashable {
         var interface: InterfaceIndex
         var gateways: [IPAddress]
         var ssid: String?
 
-        public init(_ path: PathInterface) {
+        package init(_ path: PathInterface) {
             interface = path.index
             gateways = path.gateways
             ssid = path.ssid
         }
 
         /// An interface has been on a few networks at most: its index tells enough apart.
-        public func hash(into hasher: inout Hasher) { hasher.combine(interface) }
+        package func hash(into hasher: inout Hasher) { hasher.combine(interface) }
     }
 
-    public struct Destination: Sendable, Hashable {
+    package struct Destination: Sendable, Hashable {
         var host: String
         var port: UInt16
 
-        public init(host: String, port: UInt16) {
+        package init(host: String, port: UInt16) {
             self.host = host
             self.port = port
         }
@@ -48,19 +48,19 @@ public struct PathHistory: Sendable {
     }
 
     /// At most so many records are kept; the oldest go first.
-    public static let capacity = 1024
-    public static let lifetime = Duration.seconds(24 * 3600)
+    package static let capacity = 1024
+    package static let lifetime = Duration.seconds(24 * 3600)
     /// RFC 8305's minimum for a delay that history sets, and its maximum.
-    public static let bounds = (minimum: Duration.milliseconds(100), maximum: Duration.seconds(2))
+    package static let bounds = (minimum: Duration.milliseconds(100), maximum: Duration.seconds(2))
 
     private var records: [Key: Record] = [:]
 
-    public init() {}
+    package init() {}
 
-    public var count: Int { records.count }
+    package var count: Int { records.count }
 
     /// A handshake was completed after this time.
-    public mutating func handshake(
+    package mutating func handshake(
         _ network: Network, _ destination: Destination, took time: Duration, at now: MonotonicTime
     ) {
         let time = min(time, Self.lifetime).wholeNanoseconds
@@ -77,12 +77,12 @@ public struct PathHistory: Sendable {
     }
 
     /// An attempt got no answer in the time it was given, while another path did.
-    public mutating func silence(_ network: Network, _ destination: Destination, at now: MonotonicTime) {
+    package mutating func silence(_ network: Network, _ destination: Destination, at now: MonotonicTime) {
         change(Key(network: network, destination: destination), at: now) { $0.silences += 1 }
     }
 
     /// How long to wait for this path before the next one starts; nil where nothing is known.
-    public func attemptDelay(
+    package func attemptDelay(
         _ network: Network, _ destination: Destination, at now: MonotonicTime
     ) -> Duration? {
         guard let record = records[Key(network: network, destination: destination)],
@@ -97,7 +97,7 @@ public struct PathHistory: Sendable {
     }
 
     /// Whether the last attempts got no answer, so that no other path need wait for what this path finds out.
-    public func wasSilent(
+    package func wasSilent(
         _ network: Network, _ destination: Destination, at now: MonotonicTime
     ) -> Bool {
         guard let record = records[Key(network: network, destination: destination)] else { return false }
@@ -105,7 +105,7 @@ public struct PathHistory: Sendable {
     }
 
     /// Forgets the networks that are gone.
-    public mutating func keep(_ networks: Set<Network>) {
+    package mutating func keep(_ networks: Set<Network>) {
         records = records.filter { networks.contains($0.key.network) }
     }
 

@@ -8,9 +8,9 @@
 //  3. It holds on the network where it arose, and for ten seconds: radios come back without being asked.
 
 /// The paths that connections have found silent lately.
-public struct PathSuspicions: Sendable {
+package struct PathSuspicions: Sendable {
     /// How long a suspicion lasts that nothing ends or renews.
-    public static let lifetime = Duration.seconds(10)
+    package static let lifetime = Duration.seconds(10)
 
     private struct Suspicion {
         var network: PathHistory.Network
@@ -19,10 +19,10 @@ public struct PathSuspicions: Sendable {
 
     private var suspicions: [InterfaceIndex: Suspicion] = [:]
 
-    public init() {}
+    package init() {}
 
     /// A connection over this path got no answer any more.
-    public mutating func silent(_ path: PathInterface, at now: MonotonicTime) {
+    package mutating func silent(_ path: PathInterface, at now: MonotonicTime) {
         suspicions = suspicions.filter { $0.value.since.duration(to: now) < Self.lifetime }
         suspicions[path.index] = Suspicion(network: PathHistory.Network(path), since: now)
     }
@@ -33,14 +33,14 @@ public struct PathSuspicions: Sendable {
     ///   - interface: the path's.
     ///   - earliest: the earliest moment at which it may have come.
     /// - Returns: whether that ended a suspicion.
-    public mutating func alive(_ interface: InterfaceIndex, since earliest: MonotonicTime) -> Bool {
+    package mutating func alive(_ interface: InterfaceIndex, since earliest: MonotonicTime) -> Bool {
         guard let suspicion = suspicions[interface], suspicion.since <= earliest else { return false }
         suspicions[interface] = nil
         return true
     }
 
     /// The paths of a snapshot that are suspect.
-    public func suspects(in snapshot: PathSnapshot, at now: MonotonicTime) -> Set<InterfaceIndex> {
+    package func suspects(in snapshot: PathSnapshot, at now: MonotonicTime) -> Set<InterfaceIndex> {
         guard !suspicions.isEmpty else { return [] }
         let current = suspicions.filter { interface, suspicion in
             suspicion.since.duration(to: now) < Self.lifetime

@@ -8,11 +8,11 @@
 // `nextDeadline`.
 
 /// Decides when the race starts, and with which addresses.
-public struct ResolutionMachine: Sendable {
+package struct ResolutionMachine: Sendable {
     /// RFC 8305's Resolution Delay.
-    public static let delay = Duration.milliseconds(50)
+    package static let delay = Duration.milliseconds(50)
 
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         /// All addresses so far, each family's in the order of its answer. More come where it is not final.
         case use([IPAddress.Family: [IPAddress]], isFinal: Bool)
         case fail(ResolutionError)
@@ -39,30 +39,30 @@ public struct ResolutionMachine: Sendable {
     private var deadline: MonotonicTime?
     private var hasStarted = false
 
-    public init() {}
+    package init() {}
 
     /// When to call `timeReached`.
-    public var nextDeadline: MonotonicTime? { deadline }
+    package var nextDeadline: MonotonicTime? { deadline }
 
     /// These families are being asked for.
-    public mutating func begin(_ families: Set<IPAddress.Family>) {
+    package mutating func begin(_ families: Set<IPAddress.Family>) {
         questions = IPAddress.Family.allCases.filter(families.contains).map { Question(family: $0) }
     }
 
-    public mutating func answered(
+    package mutating func answered(
         _ family: IPAddress.Family, _ addresses: [IPAddress], at now: MonotonicTime
     ) -> Action? {
         take(.addresses(addresses), family, at: now)
     }
 
-    public mutating func failed(
+    package mutating func failed(
         _ family: IPAddress.Family, reason: String, at now: MonotonicTime
     ) -> Action? {
         take(.failure(reason), family, at: now)
     }
 
     /// The clock shows `nextDeadline` or later.
-    public mutating func timeReached(_ now: MonotonicTime) -> Action? {
+    package mutating func timeReached(_ now: MonotonicTime) -> Action? {
         guard let deadline, now >= deadline else { return nil }
         return start()
     }
