@@ -1,6 +1,6 @@
 import LinuxNet
 
-// Who is asked for the name, and what becomes of the answers.
+// Asks resolvers for the name, and takes in their answers.
 
 extension RaceRunner {
     private var asksEachPath: Bool { resolver?.asksEachPath ?? false }
