@@ -21,8 +21,8 @@ struct ConnectionFollowerTests {
         }
 
         func connect() async throws -> ConnectedSocket {
-            try await Connector(monitor: monitor).connect(to: "127.0.0.1", port: port) {
-                $0.usesMPTCP = false
+            try await Connector(monitor: monitor).connect(host: "127.0.0.1", port: Int(port)) {
+                $0.protocols = [.tcp]
             }
         }
 
@@ -111,11 +111,11 @@ struct ConnectionFollowerTests {
         var others: [LeasedSocket] = []
         while others.count < 300 {
             var configuration = ConnectionConfiguration()
-            configuration.usesMPTCP = false
+            configuration.protocols = [.tcp]
             configuration.connectTimeout = .milliseconds(500)
             do throws(ConnectionError) {
                 let other = try await Connector(monitor: world.monitor).connect(
-                    to: "127.0.0.1", port: world.port, configuration)
+                    host: "127.0.0.1", port: Int(world.port), configuration)
                 if let leased = try? LeasedSocket(other, policy: PathPolicy()) { others.append(leased) }
             } catch {
                 break

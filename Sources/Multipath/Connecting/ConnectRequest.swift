@@ -25,7 +25,15 @@ final class ConnectRequest: Sendable {
         RaceRunner(
             host: host, port: port, configuration: configuration, snapshot: snapshot,
             resolver: connector.resolver, history: connector.history, monitor: connector.monitor,
-            begun: begun, confirmation: confirmation)
+            begun: begun, confirmation: confirmation, waiting: waiting)
+    }
+
+    /// Tells the observations why the race waits for a path; nil where there are none.
+    private var waiting: (@Sendable ([PathOmission]) -> Void)? {
+        guard !observations.isEmpty else { return nil }
+        return { [observations] omissions in
+            for observation in observations { observation.waiting(omissions) }
+        }
     }
 
     func failed(_ error: ConnectionError) -> ConnectionError {

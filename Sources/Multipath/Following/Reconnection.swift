@@ -102,7 +102,7 @@ extension Connector {
     /// the one before is given up, as soon as that one's path fails or a better path is there.
     ///
     /// ```swift
-    /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { session, offset in
+    /// try await connector.withReconnection(host: "media.example", port: 7000, progress: 0) { session, offset in
     ///     try ask(session.connection.descriptor, from: offset)
     ///     session.connection.follower.didSend(request.count)
     ///     session.connection.follower.expectsData = true
@@ -127,7 +127,7 @@ extension Connector {
     /// - Returns: the progress as the work left it when it had finished.
     /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.
     public func withReconnection<Progress: Sendable>(
-        to host: String, port: UInt16, progress: Progress,
+        host: String, port: Int, progress: Progress,
         options: ReconnectionOptions = ReconnectionOptions(),
         configure: (inout ConnectionConfiguration) -> Void = { _ in },
         body:
@@ -141,7 +141,7 @@ extension Connector {
             options: options, monitor: monitor, body: body
         ) { route in
             let configuration = base.over(route)
-            let socket = try await connect(to: host, port: port, configuration)
+            let socket = try await connect(host: host, port: port, configuration)
             // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(

@@ -31,11 +31,11 @@ public struct ConnectionError: Error, Sendable, Hashable {
     public var duration: Duration
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
-    public var omissions: [CandidateList.Omission]
+    public var omissions: [PathOmission]
 
     init(
         _ code: Code, host: String, port: UInt16, reason: String, duration: Duration = .zero,
-        attempts: [AttemptReport] = [], omissions: [CandidateList.Omission] = []
+        attempts: [AttemptReport] = [], omissions: [PathOmission] = []
     ) {
         self.code = code
         self.host = host

@@ -54,7 +54,7 @@ public struct EstablishmentReport: Sendable, Hashable {
     /// Every attempt, in the order they started.
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
-    public var omissions: [CandidateList.Omission]
+    public var omissions: [PathOmission]
 
     /// The attempt that won.
     public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }

@@ -129,10 +129,10 @@ extension SteeringMachine {
                 timers.set(.path(path, .retry), at: paths[path].retry.at)
             }
         }
-        let end = since.advanced(by: configuration.disconnectedTimeout)
+        let end = since.advanced(by: configuration.pathLossTimeout)
         if now >= end {
             agenda.isOver = true
-            tell(.gaveUp(after: configuration.disconnectedTimeout))
+            tell(.pathLossTimedOut(after: configuration.pathLossTimeout))
         } else {
             timers.set(.connection(.disconnection), at: end)
         }
