@@ -4,6 +4,7 @@ public import NIOCore
 /// The connection is given up for another one, or for good. Its channel gets this error before it closes: an end
 /// without an error would look like the peer's.
 public struct ConnectionLeft: Error, Sendable {
+    /// The error, for tests.
     public init() {}
 }
 

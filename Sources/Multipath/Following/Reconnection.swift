@@ -46,13 +46,16 @@ public struct ReconnectionError: Error, CustomStringConvertible {
 
 /// How a client wants to be reconnected.
 public struct ReconnectionOptions: Sendable {
+    /// What may be spent on getting a connection again.
     public var budget = ReconnectionBudget()
+    /// The pauses between failures.
     public var backoff = BackoffMachine.Configuration()
     /// How long the work may go on with a connection that works, once one over a better path is there.
     public var grace: Duration = .seconds(2)
     /// Which errors of the work mean that its connection broke. Every other one ends it all, and is thrown.
     public var isBreak: @Sendable (any Error) -> Bool = { _ in false }
 
+    /// The defaults.
     public init() {}
 
     package var machine: ReconnectionMachine.Configuration {
@@ -67,6 +70,7 @@ public struct ReconnectionOptions: Sendable {
 /// A connection of `Connector.withReconnection`. The descriptor stays this object's, which closes it when the
 /// work has returned.
 public final class LeasedSocket: Sendable {
+    /// How the connection came about.
     public let report: EstablishmentReport
     /// Counts the connection's bytes by path, and watches its path. Tell it `didSend` after writing; set `expectsData`
     /// while bytes are awaited.

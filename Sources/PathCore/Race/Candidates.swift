@@ -8,6 +8,7 @@
 public enum TransportProtocol: String, Sendable, Hashable, Codable {
     /// IPPROTO_MPTCP. If the peer does not speak it, the same handshake becomes plain TCP.
     case mptcp
+    /// IPPROTO_TCP.
     case tcp
 }
 

@@ -71,7 +71,7 @@ extension SteeringMachine {
         // What was on its way there goes another one from now on.
         reconciler.subflows.forEach { $0.progress.carriesSince = now }
         for subflow in leaving {
-            guard let time = subflow.silence.streamedAt else { continue }
+            guard let time = subflow.stream.streamedAt else { continue }
             streamedAt = max(streamedAt ?? time, time)
         }
         awaitStream(at: now)
