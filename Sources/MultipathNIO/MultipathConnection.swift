@@ -121,7 +121,7 @@ public final class MultipathConnection: Sendable {
         set { follower.expectsData = newValue }
     }
 
-    /// Who is at the other end.
+    /// The peer's endpoint.
     public var remote: IPEndpoint? { establishment?.remote ?? follower.remote }
 
     /// What carries the bytes now.

@@ -22,10 +22,7 @@ final class ConnectRequest: Sendable {
     func runner(
         _ snapshot: PathSnapshot, begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
     ) -> RaceRunner {
-        RaceRunner(
-            host: host, port: port, configuration: configuration, snapshot: snapshot,
-            resolver: connector.resolver, history: connector.history, monitor: connector.monitor,
-            begun: begun, confirmation: confirmation)
+        RaceRunner(self, snapshot, begun: begun, confirmation: confirmation)
     }
 
     func failed(_ error: ConnectionError) -> ConnectionError {
@@ -97,8 +94,8 @@ final class ConnectRequest: Sendable {
     }
 }
 
-/// A race that is over, to be asked by its caller: who observes the connection hears of it there, and never on the thread
-/// that runs every race.
+/// A race that is over. Its caller asks for the winner; the connection's observers are told there, and never on the
+/// thread that runs every race.
 package struct FinishedRace: Sendable {
     let request: ConnectRequest
     let result: Result<RaceRunner.Result, ConnectionError>
@@ -120,7 +117,7 @@ package struct FinishedRace: Sendable {
         guard let socket = winner.attempt.take() else {
             preconditionFailure("a winner's socket is taken once")
         }
-        let facts = winner.facts.observed(!request.observations.isEmpty)
+        let facts = winner.facts
         let report = result.report(request, facts)
         request.connected(report, facts.end)
         return ConnectedSocket(report: report, pending: PendingConnection(socket: socket, facts: facts))
@@ -137,19 +134,6 @@ extension RaceRunner.Result {
             resolution: resolution, addresses: addresses, duration: duration,
             handshakeRTT: facts.handshakeRTT,
             attempts: attempts, omissions: omissions)
-    }
-}
-
-extension PendingConnection.Facts {
-    /// The same, and the connection's end is told to observers where there are some.
-    func observed(_ isObserved: Bool) -> PendingConnection.Facts {
-        guard isObserved else { return self }
-        var facts = self
-        var meter = TransferMeter(
-            transport: transport, level: level, interface: candidate.interfaceName, started: established)
-        if let sample { meter.ingest(sample, naming: .all) { nil } }
-        facts.end = ConnectionEnd(meter)
-        return facts
     }
 }
 

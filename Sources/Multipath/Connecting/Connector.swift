@@ -18,7 +18,7 @@ public struct Connector: Sendable {
     /// What this connector's connections have learnt.
     let history = ConnectionHistory()
 
-    /// The process's own, for all who don't bring one.
+    /// The process's own: the default wherever a connector is wanted.
     public static let shared = Connector()
 
     /// - Parameters:
@@ -56,7 +56,7 @@ public struct Connector: Sendable {
         try await race(to: host, port: port, configuration).socket()
     }
 
-    /// The same for a caller who waits in no task. Where none is needed none is made (nothing is observed, the paths are
+    /// The same for a caller outside of any task. Where no task is needed none is made (nothing is observed, the paths are
     /// known, the system's resolver is asked): that is worth some 15,000 instructions of a connection, which the rows
     /// `instructions-channel` and `instructions-channel-name` of the benchmark count.
     ///
@@ -90,10 +90,8 @@ public struct Connector: Sendable {
         confirm: @escaping @Sendable (consuming PendingConnection) async throws -> Value,
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
-        let isObserved = !observers.isEmpty
         let confirmation = RaceRunner.Confirmation { attempt, facts in
             guard let socket = attempt.take() else { throw CancellationError() }
-            let facts = facts.observed(isObserved)
             return try await Confirmed(
                 value: confirm(PendingConnection(socket: socket, facts: facts)), facts: facts)
         } discard: { confirmed in

@@ -6,20 +6,40 @@ package struct PendingConnection: ~Copyable, Sendable {
     let socket: StreamSocket
     let facts: Facts
 
-    struct Facts: Sendable {
-        var candidate: Candidate
-        var transport: Transport
+    /// An object, because it is handed on many times.
+    final class Facts: Sendable {
+        let candidate: Candidate
+        let transport: Transport
         /// How far the subflows of an MPTCP connection can be steered.
-        var level: ControlLevel
+        let level: ControlLevel
         /// The socket's state as the handshake was complete.
-        var sample: TransportSample?
-        var established: MonotonicTime
+        let sample: TransportSample?
+        let established = MonotonicTime.now
         /// What is known of the destination's addresses.
-        var addresses: [IPAddress]
-        var configuration: ConnectionConfiguration
-        var monitor: PathMonitor
+        let addresses: [IPAddress]
+        let request: ConnectRequest
         /// Hears of the connection's end; nil where nothing observes it.
-        var end: ConnectionEnd?
+        let end: ConnectionEnd?
+
+        init(
+            _ candidate: Candidate, _ transport: Transport, _ level: ControlLevel, _ sample: TransportSample?,
+            _ addresses: [IPAddress], _ request: ConnectRequest
+        ) {
+            self.candidate = candidate
+            self.transport = transport
+            self.level = level
+            self.sample = sample
+            self.addresses = addresses
+            self.request = request
+            guard !request.observations.isEmpty else {
+                end = nil
+                return
+            }
+            var meter = TransferMeter(
+                transport: transport, level: level, interface: candidate.interfaceName, started: established)
+            if let sample { meter.ingest(sample, naming: .all) { nil } }
+            end = ConnectionEnd(meter)
+        }
 
         var local: IPEndpoint? { sample?.subflows.first?.local }
         /// The handshake's round trip: of the first subflow, before anything else was carried.
