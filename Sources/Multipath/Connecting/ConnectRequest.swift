@@ -118,9 +118,9 @@ package struct FinishedRace: Sendable {
             preconditionFailure("a winner's socket is taken once")
         }
         let facts = winner.facts
-        let report = result.report(request, facts)
-        request.connected(report, facts.end)
-        return ConnectedSocket(report: report, pending: PendingConnection(socket: socket, facts: facts))
+        let (report, end) = (result.report(request, facts), facts.makeEnd())
+        request.connected(report, end)
+        return ConnectedSocket(report: report, pending: PendingConnection(socket, facts, end))
     }
 }
 

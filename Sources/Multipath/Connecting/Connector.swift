@@ -92,8 +92,9 @@ public struct Connector: Sendable {
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
         let confirmation = RaceRunner.Confirmation { attempt, facts in
             guard let socket = attempt.take() else { throw CancellationError() }
+            let end = facts.makeEnd()
             return try await Confirmed(
-                value: confirm(PendingConnection(socket: socket, facts: facts)), facts: facts)
+                value: confirm(PendingConnection(socket, facts, end)), facts: facts, end: end)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
@@ -103,13 +104,14 @@ public struct Connector: Sendable {
             preconditionFailure("a confirmed winner has a value")
         }
         let report = result.report(race.request, confirmed.facts)
-        race.request.connected(report, confirmed.facts.end)
+        race.request.connected(report, confirmed.end)
         return (confirmed.value, report)
     }
 
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
         var facts: PendingConnection.Facts
+        var end: ConnectionEnd?
     }
 
     private func race(

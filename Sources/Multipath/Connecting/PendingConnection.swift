@@ -5,6 +5,14 @@ import LinuxNet
 package struct PendingConnection: ~Copyable, Sendable {
     let socket: StreamSocket
     let facts: Facts
+    /// Hears of the connection's end; nil where nothing observes it.
+    let end: ConnectionEnd?
+
+    init(_ socket: consuming StreamSocket, _ facts: Facts, _ end: ConnectionEnd?) {
+        self.socket = socket
+        self.facts = facts
+        self.end = end
+    }
 
     /// An object, because it is handed on many times.
     final class Facts: Sendable {
@@ -18,8 +26,6 @@ package struct PendingConnection: ~Copyable, Sendable {
         /// What is known of the destination's addresses.
         let addresses: [IPAddress]
         let request: ConnectRequest
-        /// Hears of the connection's end; nil where nothing observes it.
-        let end: ConnectionEnd?
 
         init(
             _ candidate: Candidate, _ transport: Transport, _ level: ControlLevel, _ sample: TransportSample?,
@@ -31,14 +37,15 @@ package struct PendingConnection: ~Copyable, Sendable {
             self.sample = sample
             self.addresses = addresses
             self.request = request
-            guard !request.observations.isEmpty else {
-                end = nil
-                return
-            }
+        }
+
+        /// What brings the connection's end to its observers; nil where it has none.
+        func makeEnd() -> ConnectionEnd? {
+            guard !request.observations.isEmpty else { return nil }
             var meter = TransferMeter(
                 transport: transport, level: level, interface: candidate.interfaceName, started: established)
             if let sample { meter.ingest(sample, naming: .all) { nil } }
-            end = ConnectionEnd(meter)
+            return ConnectionEnd(meter)
         }
 
         var local: IPEndpoint? { sample?.subflows.first?.local }

@@ -58,7 +58,7 @@ extension PendingConnection {
         return try ConnectionFollower(
             socket.descriptor.number, followed, sample: facts.sample,
             monitor: facts.request.connector.monitor,
-            end: facts.end)
+            end: end)
     }
 }
 
