@@ -60,7 +60,11 @@ FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchm
 format:
 	swift format format --in-place --recursive --parallel $(FORMATTED)
 
+# The words of comments and names, too, and that folders import downward.
 format-check:
+	@scripts/setup.sh docs
+	@scripts/check-prose.py
+	@scripts/check-imports.py
 	swift format lint --strict --recursive --parallel $(FORMATTED)
 
 clean:

@@ -123,6 +123,14 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["LabNet", "LinuxNet", "PathCore"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        // Two ends of a connection in simulated time, and random worlds for them.
+        .target(
+            name: "SteeringSimulation", dependencies: ["PathCore"], path: "Tests/SteeringSimulation",
+            swiftSettings: strict),
+        // Runs as many of those worlds as one likes.
+        .executableTarget(
+            name: "steering-worlds", dependencies: ["SteeringSimulation"], path: "Tests/SteeringWorlds",
+            swiftSettings: strict),
         // A program that a test runs in a namespace.
         .executableTarget(
             name: "racestorm",
@@ -138,7 +146,8 @@ let package = Package(
             path: "Tests/ModeProbe",
             swiftSettings: strict),
         .testTarget(
-            name: "PathCoreTests", dependencies: ["PathCore", "TestSupport"], swiftSettings: strict),
+            name: "PathCoreTests", dependencies: ["PathCore", "SteeringSimulation", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
@@ -172,7 +181,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationSnippets",
             dependencies: [
-                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting", "NetworkLab",
+                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting",
+                "NetworkLab",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),

@@ -3,7 +3,7 @@
 import PackageDescription
 
 // A package of its own, so that no other package depends on what it takes to measure this little, not even the other
-// benchmarks. The library's targets are built here a second time, from the same files (`Library` is a link to them),
+// benchmarks. The library's targets are built here a second time, from the same files (`Library` and `Simulation` are links to them),
 // because the machines are no public interface: `package` reaches as far as one package.
 let package = Package(
     name: "multipath-micro",
@@ -22,14 +22,12 @@ let package = Package(
             name: "Multipath",
             dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
             path: "Library/Multipath"),
-        .target(
-            name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"],
-            path: "Library/MultipathTesting"),
+        .target(name: "SteeringSimulation", dependencies: ["PathCore"], path: "Simulation"),
         .target(name: "Allocations", path: "Allocations"),
         .executableTarget(
             name: "Library",
             dependencies: [
-                "PathCore", "LinuxNet", "MultipathTesting", "Allocations",
+                "PathCore", "LinuxNet", "SteeringSimulation", "Allocations",
                 .product(name: "Benchmark", package: "benchmark"),
             ],
             path: "Benchmarks/Library",

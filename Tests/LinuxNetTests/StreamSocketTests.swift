@@ -79,6 +79,34 @@ struct StreamSocketTests {
         #expect("\(SystemError("connect", errno: 111, detail: "no"))" == "connect: Connection refused (no)")
     }
 
+    @Test("that stay half open get the peer's answer, and leave its program nothing to accept")
+    func halfOpen() async throws {
+        let listener = try StreamSocket(.ipv4, .tcp)
+        try listener.listen(on: loopback)
+        let local = listener.localEndpoint
+        let endpoint = try #require(local)
+        for _ in 0..<20 {
+            let socket = try StreamSocket(.ipv4, .tcp)
+            try socket.staysHalfOpen()
+            let isConnected = try socket.connect(to: endpoint)
+            if !isConnected {
+                _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
+            }
+            let error = socket.consumeError()
+            #expect(error == nil)
+        }
+        // An ordinary connection is the first that the listener gets.
+        let ordinary = try StreamSocket(.ipv4, .tcp)
+        let isConnected = try ordinary.connect(to: endpoint)
+        if !isConnected {
+            _ = await EventThread.shared.ready(ordinary.descriptor.number, for: .writable)
+        }
+        _ = await EventThread.shared.ready(listener.descriptor.number, for: .readable)
+        let first = Descriptor(owning: accept(listener.descriptor.number, nil, nil))
+        let (accepted, own) = (SocketOption.remoteEndpoint(of: first.number), ordinary.localEndpoint)
+        #expect(accepted != nil && accepted == own)
+    }
+
     @Test("of MPTCP that are idle hear from the peer when they probe, and keep their own settings")
     func probe() async throws {
         let listener = try StreamSocket(.ipv4, .mptcp)

@@ -19,7 +19,7 @@ PIPED = 1_000_000_000
 CONNECTIONS = 3_000
 CROWD = 10_000
 # Of each of this library's connections, at most.
-DESCRIPTORS = 4
+DESCRIPTORS = 2
 
 
 def between_hosts(lab, words, limit=60, prefix=()):

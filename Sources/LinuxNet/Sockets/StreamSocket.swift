@@ -67,6 +67,21 @@ package struct StreamSocket: ~Copyable, Sendable {
         return try connect(to: endpoint.mapped)
     }
 
+    /// Has a handshake stay half open, for a socket that is closed as soon as the peer has answered: the answer to the
+    /// peer's SYN-ACK waits for data (TCP_DEFER_ACCEPT at the connecting end; tcp_rcv_synsent_state_process in
+    /// net/ipv4/tcp_input.c, for up to 200 ms), and the end is a reset (SO_LINGER of 0 s). So the program that listens
+    /// there never gets a connection to accept.
+    package func staysHalfOpen() throws(SystemError) {
+        try SocketOption.set(
+            descriptor.number, CInt(IPPROTO_TCP), TCP_DEFER_ACCEPT, 1, "TCP_DEFER_ACCEPT")
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        try systemCall("set SO_LINGER") {
+            setsockopt(
+                descriptor.number, SOL_SOCKET, SO_LINGER, &linger,
+                socklen_t(MemoryLayout.size(ofValue: linger)))
+        }
+    }
+
     /// Starts the handshake.
     /// - Returns: whether it is complete already.
     package func connect(to endpoint: IPEndpoint) throws(SystemError) -> Bool {

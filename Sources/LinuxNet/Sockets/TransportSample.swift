@@ -202,7 +202,7 @@ extension SubflowSample {
             bytesSent: info.bytes_sent &- info.bytes_retrans, bytesRetransmitted: info.bytes_retrans,
             // The peer's FIN takes a sequence number, which the kernel counts as a byte received.
             bytesReceived: info.bytes_received
-                &- (Self.hasFIN(info.state) && info.bytes_received > 0 ? 1 : 0),
+                &- ((State(rawValue: info.state)?.hasFIN ?? false) && info.bytes_received > 0 ? 1 : 0),
             smoothedRTT: .microseconds(Int64(info.rtt)), rttVariation: .microseconds(Int64(info.rttvar)),
             minimumRTT: info.min_rtt == .max || info.min_rtt == 0
                 ? nil : .microseconds(Int64(info.min_rtt)))
@@ -224,10 +224,5 @@ extension SubflowSample {
         sinceDataReceived = .milliseconds(Int64(info.last_data_recv))
         sinceAcknowledgement = .milliseconds(Int64(info.last_ack_recv))
         deliveryRate = info.delivery_rate
-    }
-
-    /// TIME_WAIT 6, CLOSE_WAIT 8, LAST_ACK 9, CLOSING 11; and CLOSE 7, reached by FINs if not by a reset.
-    private static func hasFIN(_ state: UInt8) -> Bool {
-        [6, 7, 8, 9, 11].contains(state)
     }
 }

@@ -1,7 +1,7 @@
 import LinuxNet
 
-/// Handshakes of plain TCP that are made only to see whether a path answers, and closed when it does. They live on
-/// the event thread.
+/// Handshakes of plain TCP that are made only to see whether a path answers, and are reset half open when it does: the
+/// peer's kernel answers, and its program is not troubled. They live on the event thread.
 final class TCPProbes {
     private final class Probe {
         let socket: StreamSocket
@@ -32,6 +32,7 @@ final class TCPProbes {
         do throws(SystemError) {
             let socket = try StreamSocket(remote.address.family, .tcp)
             try socket.bind(toInterface: interface)
+            try socket.staysHalfOpen()
             let isConnected = try socket.connect(to: remote)
             // Not from inside a machine's own list of actions.
             guard !isConnected else { return thread.submit(body) }

@@ -134,11 +134,11 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
             switch try control.perform(action, on: token) {
             case .accepted: return []
             case .alreadyGone: return machine.failed(action, .alreadyGone, at: .now)
-            case .refused(let limit): return machine.failed(action, .failed("\(limit)"), at: .now)
+            case .refused(let limit): return machine.failed(action, .refused(limit), at: .now)
             }
         } catch {
             let failure: ActionFailure =
-                SystemError.isNotConnected(error.errno) ? .notReady : .failed("\(error)")
+                SystemError.isNotConnected(error.errno) ? .notReady : .failed(error.errno)
             return machine.failed(action, failure, at: .now)
         }
     }

@@ -27,7 +27,7 @@ struct SendingWatch: Sendable {
     /// (a queue fills up) is slow, not dead.
     private static let floor = Duration.milliseconds(150)
 
-    mutating func take(_ sample: SubflowSample, at now: MonotonicTime) {
+    mutating func ingest(_ sample: SubflowSample, at now: MonotonicTime) {
         defer { latest = sample }
         let patience = patience(sample)
         guard sample.isOutstanding, !isProgress(sample), !isHeldBack(sample) else {

@@ -45,9 +45,9 @@ struct SilenceWatch: Sendable {
     }
 
     /// - Returns: whether to ask now.
-    mutating func take(_ sample: SubflowSample, at now: MonotonicTime) -> Bool {
-        let heard = received.map { $0 != sample.bytesReceived } ?? false
-        received = sample.bytesReceived
+    mutating func ingest(_ sample: SubflowSample, at now: MonotonicTime) -> Bool {
+        let heard = received.map { $0 != sample.receivedSequence } ?? false
+        received = sample.receivedSequence
         guard isAwaiting else { return false }
         if heard {
             if isDead { falseAlarms = min(falseAlarms + 1, 3) }

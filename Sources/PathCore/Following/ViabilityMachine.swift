@@ -108,8 +108,8 @@ package struct ViabilityMachine: Sendable {
     /// The connection's state, asked for because `needsSample` said so or for any other reason.
     package mutating func sample(_ sample: SubflowSample, at now: MonotonicTime) -> [Action] {
         sentAt = nil
-        sending.take(sample, at: now)
-        let asks = silence.take(sample, at: now)
+        sending.ingest(sample, at: now)
+        let asks = silence.ingest(sample, at: now)
         // What the tables say is dead needs no question.
         return judge(at: now) + (asks && pathTrouble == nil ? [.probe] : [])
     }

@@ -49,13 +49,3 @@ public struct PathSuspicions: Sendable {
         return Set(current.keys)
     }
 }
-
-extension PathTrouble {
-    /// Whether a connection found it out by itself: the kernel's tables say nothing of it.
-    public var isSilence: Bool {
-        switch self {
-        case .noAcknowledgement, .cannotSend, .noAnswer: true
-        case .interfaceGone, .down, .noCarrier, .addressGone, .routeGone, .subflowEnded, .noPath: false
-        }
-    }
-}

@@ -28,6 +28,8 @@ package enum ActionFailure: Sendable, Hashable {
     case notReady
     /// There is nothing to be done it to any more.
     case alreadyGone
-    /// The kernel's words.
-    case failed(String)
+    /// This process may not.
+    case refused(ControlLimit)
+    /// The kernel's errno.
+    case failed(Int32)
 }

@@ -70,7 +70,16 @@ extension SteeringMachine {
         let answered = reconciler.subflows.all.filter { $0.path == path && $0.lingersUntil != nil }
         if answered.count >= tuning.mostAnsweredProbes { reconciler.end(answered[0].id) }
         guard let data = reconciler.subflows.data(on: path) else { return }
-        create(reconciler.subflows[data].route, .probe, isBackup: true, at: now)
+        createProbe(reconciler.subflows[data].route, at: now)
+    }
+
+    /// Makes a probe in place of the oldest one that was not answered, where there are many of those.
+    mutating func createProbe(_ route: Subflow.Route, at now: MonotonicTime) {
+        let unanswered = reconciler.subflows.all.filter {
+            $0.path == route.path && $0.role == .probe && !$0.isOpen && $0.port != nil
+        }
+        if unanswered.count >= tuning.mostUnansweredProbes { reconciler.end(unanswered[0].id) }
+        create(route, .probe, isBackup: true, at: now)
     }
 
     // MARK: Answers

@@ -158,7 +158,7 @@ extension SteeringMachine {
         guard !reconciler.peerHasEnded, isAwake(path.key, path.interface, at: now) else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         planRetry(path.key, at: now)
-        create(data.route, .probe, isBackup: true, at: now)
+        createProbe(data.route, at: now)
     }
 
     /// Probes a failed path by TCP when it is time, and tells whether it has answered.

@@ -126,8 +126,3 @@ extension SteeringMachine {
         return true
     }
 }
-
-extension SubflowEnd {
-    /// Whether the peer's host caused it: by MP_TCPRST, or by a TCP reset (ECONNREFUSED, ECONNRESET).
-    fileprivate var isRefusal: Bool { reset != nil || error == 111 || error == 104 }
-}

@@ -118,6 +118,9 @@ package struct SteeringTuning: Sendable, Hashable {
     var quietMargin = Duration.milliseconds(5)
     /// Answered probes that are kept for each path in a bulk transfer: there is not room for any number.
     var mostAnsweredProbes = 2
+    /// Probes of one path that are unanswered at a time: as many as one verdict takes. Those of earlier suspicions would
+    /// pile up where each suspicion is cleared by other means, and end all at one moment.
+    var mostUnansweredProbes = 8
     /// For how long an answered one is kept in case the peer's data comes that way.
     var probeLinger = Duration.seconds(1)
     /// When to look whether it does, at the earliest.

@@ -78,6 +78,14 @@ package struct SubflowSample: Sendable, Hashable {
 
         /// Whether the handshake is complete and the caller's side still open: what can carry data.
         package var carriesData: Bool { self == .established || self == .closeWait }
+
+        /// Whether the peer has ended its side. (`closed` is reached by FINs, if not by a reset.)
+        package var hasFIN: Bool {
+            switch self {
+            case .timeWait, .closed, .closeWait, .lastAcknowledgement, .closing: true
+            case .unknown, .established, .synSent, .synReceived, .finWait1, .finWait2, .listening: false
+            }
+        }
     }
 
     /// The kernel's number for it; subflows are numbered as they are made.
@@ -143,6 +151,9 @@ package struct SubflowSample: Sendable, Hashable {
         self.rttVariation = rttVariation
         self.minimumRTT = minimumRTT
     }
+
+    /// The bytes received, and the peer's FIN, which takes a sequence number too.
+    package var receivedSequence: UInt64 { bytesReceived + (state.hasFIN ? 1 : 0) }
 
     /// A subflow that has carried nothing yet.
     package init(id: UInt32) {

@@ -1,6 +1,6 @@
 import Benchmark
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 
 /// A steered connection over Wi-Fi, with cellular beside it: requests and answers in simulated time.
 private func world(_ changes: [(time: Duration, change: SimulatedChange)] = []) -> Simulation {

@@ -23,3 +23,13 @@ public enum PathTrouble: String, Sendable, Hashable, CaseIterable {
     /// For people: "no carrier".
     public var words: String { rawValue.split(separator: "_").joined(separator: " ") }
 }
+
+extension PathTrouble {
+    /// Whether a connection found it out by itself: the kernel's tables say nothing of it.
+    public var isSilence: Bool {
+        switch self {
+        case .noAcknowledgement, .cannotSend, .noAnswer: true
+        case .interfaceGone, .down, .noCarrier, .addressGone, .routeGone, .subflowEnded, .noPath: false
+        }
+    }
+}

@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 import Testing
 
 /// Aggregate keeps a subflow in reserve. Wi-Fi takes 20 ms and comes first, cellular 40 ms.

@@ -3,6 +3,11 @@
 import PathCore
 
 extension Simulation {
+    // ESRCH, EINVAL and EADDRNOTAVAIL of Linux.
+    private static let noSuchSubflow: Int32 = 3
+    private static let invalid: Int32 = 22
+    private static let noSuchAddress: Int32 = 99
+
     /// Performs an order at one end.
     /// - Returns: what the kernel says against it.
     func perform(_ order: SubflowAction, at end: SimulatedEnd) -> ActionFailure? {
@@ -13,7 +18,7 @@ extension Simulation {
         case .destroy(let local, let remote):
             guard let number = find(local, remote, end) else {
                 mistake = mistake ?? "\(order) is about nothing"
-                return .failed("ESRCH")
+                return .failed(Self.noSuchSubflow)
             }
             if end == .client {
                 endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
@@ -23,15 +28,15 @@ extension Simulation {
         case .prioritize(let local, let remote, let isBackup):
             guard let number = find(local, remote, end) else {
                 mistake = mistake ?? "\(order) is about nothing"
-                return .failed("EINVAL")
+                return .failed(Self.invalid)
             }
-            guard subflows[number][end].state == .established else { return .failed("EINVAL") }
+            guard subflows[number][end].state == .established else { return .failed(Self.invalid) }
             subflows[number][end].isBackup = isBackup
             send(.priority(isBackup: isBackup), number, from: end)
             pump(end)
         case .announce(let local):
             // The kernel knows the address from now on, so that it can be withdrawn.
-            guard local.id != 0, isFree(local) else { return .failed("EINVAL") }
+            guard local.id != 0, isFree(local) else { return .failed(Self.invalid) }
             remember(local, end)
         }
         return nil
@@ -59,12 +64,12 @@ extension Simulation {
     ) -> ActionFailure? {
         guard end == .client, remote == Self.serverEndpoint else {
             mistake = mistake ?? "a join to \(remote) from the \(end)"
-            return .failed("EINVAL")
+            return .failed(Self.invalid)
         }
         guard endpoints[end.rawValue].isReady else { return .notReady }
         guard isFree(local) else {
             mistake = mistake ?? "the id \(local.id) for \(local.address) is wrong"
-            return .failed("EINVAL")
+            return .failed(Self.invalid)
         }
         guard
             let place = paths.firstIndex(where: { $0.exists && $0.hasAddress && $0.address == local.address }
@@ -73,7 +78,7 @@ extension Simulation {
         else {
             // The kernel forgets the address's id with a subflow that can't be made.
             endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
-            return .failed("EADDRNOTAVAIL")
+            return .failed(Self.noSuchAddress)
         }
         let path = paths[place]
         remember(local, end)
@@ -109,7 +114,9 @@ extension Simulation {
     private func withdraw(_ local: SubflowAction.LocalAddress, at end: SimulatedEnd) -> ActionFailure? {
         let side = end.rawValue
         if local.id != 0 {
-            guard endpoints[side].ids.contains(where: { $0.id == local.id }) else { return .failed("EINVAL") }
+            guard endpoints[side].ids.contains(where: { $0.id == local.id }) else {
+                return .failed(Self.invalid)
+            }
             endpoints[side].ids.removeAll { $0.id == local.id }
         }
         let bearer = subflows.indices.first { number in

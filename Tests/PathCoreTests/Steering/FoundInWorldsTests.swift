@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 import Testing
 
 /// Faults that seeded worlds had found, each told again in a world without chance.

@@ -1,4 +1,3 @@
-import MultipathTesting
 import PathCore
 
 /// A connection in a world where paths come, go, get slow, lossy, silent, forgetful, expensive; made from a

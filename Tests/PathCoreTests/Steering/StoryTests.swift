@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 import Testing
 
 /// What a steered connection does, told from beginning to end. Wi-Fi takes 20 ms and comes first, cellular 40 ms.

@@ -1,4 +1,3 @@
-import MultipathTesting
 import PathCore
 
 /// Watches a simulation step by step: what must hold in any world, and the figures of this one.

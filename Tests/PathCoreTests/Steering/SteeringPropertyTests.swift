@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 import Testing
 
 @Suite("Steering, by numbers")

@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 import Testing
 
 /// How a path is left whose link, address or route is gone. Wi-Fi takes 20 ms and comes first; cellular takes 40 and

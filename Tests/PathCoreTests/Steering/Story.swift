@@ -1,5 +1,5 @@
-import MultipathTesting
 import PathCore
+import SteeringSimulation
 
 /// A connection in a world without chance: paths that do exactly as they are told.
 struct Story {
