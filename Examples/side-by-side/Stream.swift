@@ -21,7 +21,8 @@ final class Stream: Sendable {
 
     /// A connection of this library.
     static func multipath(to remote: IPEndpoint) async throws -> Stream {
-        let connected = try await Connector.shared.connect(to: "\(remote.address)", port: remote.port) {
+        let connected = try await Connector.shared.connect(host: "\(remote.address)", port: Int(remote.port))
+        {
             $0.mode = .handover
         }
         let follower = try connected.follow(hasHints: true)

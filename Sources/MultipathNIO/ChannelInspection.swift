@@ -15,6 +15,7 @@ public struct ChannelInspection: Sendable, Hashable {
     /// The subflows the kernel still has, by interface, with the bytes each has carried so far. TLS's own bytes
     /// are among them.
     public var paths: [TransferReport.PathTransfer]
+    /// The peer's endpoint; nil where the socket has none any more.
     public var remote: IPEndpoint?
 
     /// - Parameters:
@@ -59,7 +60,9 @@ extension ChannelInspection: CustomStringConvertible {
 
 /// Why a channel can't be looked at.
 public enum ChannelInspectionError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The channel is closed.
     case closed
+    /// The channel stands on no TCP socket: an embedded one, or one of a Unix domain socket.
     case noSocket
 
     public var description: String {

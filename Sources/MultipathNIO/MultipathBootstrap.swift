@@ -24,6 +24,7 @@ public struct MultipathBootstrap: Sendable {
         self.connector = connector
     }
 
+    /// What to do when a path goes bad; `.handover` unless set.
     public func mode(_ mode: MultipathMode) -> MultipathBootstrap {
         configure { $0.mode = mode }
     }
@@ -64,10 +65,7 @@ public struct MultipathBootstrap: Sendable {
         host: String, port: Int,
         channelInitializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> ConnectedChannel<Output> {
-        guard let port = UInt16(exactly: port), port != 0 else {
-            throw ConnectionError(invalidPort: port, host: host)
-        }
-        return try await connect(host: host, port: port, configuration, channelInitializer)
+        try await connect(host: host, port: port, configuration, channelInitializer)
     }
 
     /// Connects to an address, over the best path that leads there.
@@ -86,12 +84,12 @@ public struct MultipathBootstrap: Sendable {
 
     /// - Parameter attempt: what this one attempt may do, where that is less than what the connection may.
     func connect<Output: Sendable>(
-        host: String, port: UInt16, _ attempt: ConnectionConfiguration,
+        host: String, port: Int, _ attempt: ConnectionConfiguration,
         _ initializer: @escaping @Sendable (any Channel) -> EventLoopFuture<Output>
     ) async throws -> ConnectedChannel<Output> {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.milestone != nil else {
-            let taken = try TakenConnection(await connector.connect(to: host, port: port, attempt), policy)
+            let taken = try TakenConnection(await connector.connect(host: host, port: port, attempt), policy)
             // A connection that has won is opened, cancelled or not: its owner closes it.
             return try await withCheckedThrowingContinuation { continuation in
                 let loop = recipe.group.next()
@@ -99,7 +97,7 @@ public struct MultipathBootstrap: Sendable {
                 loop.execute { opening.open(taken) { continuation.resume(with: $0) } }
             }
         }
-        let (connected, report) = try await connector.connect(to: host, port: port, attempt) { pending in
+        let (connected, report) = try await connector.connect(host: host, port: port, attempt) { pending in
             try await OpeningChannel(recipe, on: recipe.group.next(), initializer)
                 .opened(TakenConnection(pending, policy))
         } discard: {
@@ -130,6 +128,7 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         with { $0.protocolHandlers = handlers }
     }
 
+    /// Sets an option of the channel.
     public func channelOption<Option: ChannelOption>(
         _ option: Option, value: Option.Value
     ) -> MultipathBootstrap {
@@ -156,7 +155,7 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         }
         let opening = OpeningChannel(recipe, on: loop)
         let (promise, policy) = (loop.makePromise(of: (any Channel).self), configuration.policy)
-        connector.connect(to: host, port: number, configuration) { race in
+        connector.connect(host: host, port: number, configuration) { race in
             loop.execute {
                 do {
                     opening.open(try TakenConnection(race.socket(), policy)) {

@@ -11,6 +11,7 @@ import NIOPosix
 /// }
 /// ```
 public final class MultipathConnection: Sendable {
+    /// The connection's channel.
     public let channel: any Channel
     /// What happens to the connection: the current state first, then each event in order, to its end. Any number of
     /// tasks may iterate.
@@ -74,9 +75,9 @@ public final class MultipathConnection: Sendable {
     func begin(_ establishment: EstablishmentReport?) {
         follower.begin(establishment)
         follower.observe { [channel] event in
-            guard case .steering(.gaveUp(let patience)) = event else { return }
+            guard case .steering(.pathLossTimedOut(let timeout)) = event else { return }
             channel.eventLoop.execute {
-                channel.pipeline.fireErrorCaught(DisconnectedError(patience: patience))
+                channel.pipeline.fireErrorCaught(PathLossError(timeout: timeout))
                 channel.close(promise: nil)
             }
         }
@@ -121,7 +122,7 @@ public final class MultipathConnection: Sendable {
         set { follower.expectsData = newValue }
     }
 
-    /// The peer's endpoint.
+    /// The peer's endpoint; nil where the connection was closed before it was asked for.
     public var remote: IPEndpoint? { establishment?.remote ?? follower.remote }
 
     /// What carries the bytes now.
@@ -131,12 +132,14 @@ public final class MultipathConnection: Sendable {
     public func transferReport() -> TransferReport { follower.transferReport() }
 }
 
-/// An MPTCP connection was without any allowed path for longer than its `disconnectedTimeout`. Its channel gets
+/// An MPTCP connection was without any allowed path for longer than its `pathLossTimeout`. Its channel gets
 /// this error, then closes.
-public struct DisconnectedError: Error, Sendable, Hashable, CustomStringConvertible {
-    public var patience: Duration
+public struct PathLossError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// How long there was none.
+    public var timeout: Duration
 
-    public var description: String { "no path for \(patience.inSeconds) s" }
+    /// `no path for 60.0 s`
+    public var description: String { "no path for \(timeout.inSeconds) s" }
 }
 
 /// What steering may change where a connection can't be steered on its own, because its socket was made elsewhere.

@@ -4,6 +4,7 @@ public import NIOCore
 /// The connection is given up for another one, or for good. Its channel gets this error before it closes: an end
 /// without an error would look like the peer's.
 public struct ConnectionLeft: Error, Sendable {
+    /// The error, for tests.
     public init() {}
 }
 
@@ -76,7 +77,8 @@ extension MultipathBootstrap {
             async throws
             -> ReconnectionStep
     ) async throws -> Progress {
-        guard let number = UInt16(exactly: port), number != 0 else {
+        // Not worth a budget of attempts.
+        guard (1...65_535).contains(port) else {
             throw ConnectionError(invalidPort: port, host: host)
         }
         var options = options
@@ -86,7 +88,7 @@ extension MultipathBootstrap {
             options: options, monitor: connector.monitor, body: body
         ) { route in
             let connected = try await connect(
-                host: host, port: number, configuration.over(route), channelInitializer)
+                host: host, port: port, configuration.over(route), channelInitializer)
             let connection = connected.connection
             return DialedConnection(
                 connection: connection, output: connected.output,

@@ -31,7 +31,7 @@
 
         /// Counts nothing yet.
         public func connecting(
-            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+            host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? {
             self
         }

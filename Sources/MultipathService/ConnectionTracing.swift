@@ -24,7 +24,7 @@
 
         /// Begins the connection's span, unless there is no tracer.
         public func connecting(
-            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+            host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? {
             let tracer = tracer ?? InstrumentationSystem.tracer
             // Its spans would be seen nowhere.
@@ -33,7 +33,7 @@
             let span = tracer.startSpan("multipath.connect", ofKind: .client, at: start)
             span.updateAttributes {
                 $0["server.address"] = host
-                $0["server.port"] = Int(port)
+                $0["server.port"] = port
                 $0["network.transport"] = "tcp"
                 $0["multipath.mode"] = configuration.mode.rawValue
             }

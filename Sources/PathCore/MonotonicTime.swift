@@ -6,6 +6,7 @@ public struct MonotonicTime: InstantProtocol, Sendable {
     /// Nanoseconds since the clock's start.
     public var nanoseconds: Int64
 
+    /// The point so many nanoseconds after the clock's start.
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
@@ -21,6 +22,7 @@ public struct MonotonicTime: InstantProtocol, Sendable {
         return MonotonicTime(nanoseconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 
+    /// The time from here to another point; negative where that is earlier.
     public func duration(to other: MonotonicTime) -> Duration {
         let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
         if overflow { return .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds) }

@@ -20,18 +20,19 @@ struct Console: Sendable {
     }
 
     /// Says, in every form of output, why no path can be used: the user would otherwise wait without knowing.
-    func waiting(_ omissions: [CandidateList.Omission]) {
+    ///
+    /// - Parameter always: whether a person who did not ask for events is told, too.
+    func waiting(_ omissions: [PathOmission], always: Bool = true) {
         if json {
             let document = WaitingDocument(interfaces: omissions)
             Diagnostics.write(JSONLine.text(Timed(name: "waiting", value: document)))
-        } else {
-            let list = omissions.map(\.description).joined(separator: "; ")
-            Diagnostics.write("mpconnect: waiting for a path" + (list.isEmpty ? "" : " (\(list))"))
+        } else if verbose || always {
+            Diagnostics.write("mpconnect: \(ConnectionEvent.waiting(omissions))")
         }
     }
 
     private struct WaitingDocument: Encodable {
-        let interfaces: [CandidateList.Omission]
+        let interfaces: [PathOmission]
     }
 
     /// The last word: the error in one line, with the attempts; or the report where one was asked for.
@@ -86,6 +87,19 @@ struct Console: Sendable {
         init?(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
     }
+}
+
+/// Tells the user why there is no connection yet.
+struct WaitingObserver: ConnectionObserver, ConnectionObservation {
+    let console: Console
+
+    func connecting(
+        host: String, port: Int, _ configuration: ConnectionConfiguration
+    ) -> (any ConnectionObservation)? {
+        configuration.waitsForPath ? self : nil
+    }
+
+    func waiting(_ omissions: [PathOmission]) { console.waiting(omissions) }
 }
 
 extension ConnectionError {

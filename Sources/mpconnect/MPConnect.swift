@@ -44,7 +44,7 @@ struct MPConnect: AsyncParsableCommand {
         help: ArgumentHelp(
             """
             What to do when a path goes bad: keep the connection cheaply (handover), have the lowest latency \
-            (interactive), use all paths (aggregate), or nothing (disabled).
+            (interactive), or use all paths (aggregate).
             """,
             discussion:
                 "Steering the subflows takes CAP_NET_ADMIN; without it the kernel's path manager does."),
@@ -143,12 +143,13 @@ struct MPConnect: AsyncParsableCommand {
             let monitor = PathMonitor(monitorConfiguration)
             var configuration = configuration
             try await Prohibition(parsing: prohibit).apply(to: &configuration, monitor)
-            configuration.whenWaiting = { console.waiting($0) }
             await warnIfMissing(prefer, monitor, console)
             let resolver = ResolveArgument.resolver(
                 resolve, for: destination, otherwise: asksEachPath ? InterfaceResolver() : SystemResolver())
             try await session.connect(
-                to: destination, configuration, Connector(monitor: monitor, resolver: resolver),
+                to: destination, configuration,
+                Connector(
+                    monitor: monitor, resolver: resolver, observers: [WaitingObserver(console: console)]),
                 tls: tls
                     ? TLS(
                         host: destination.host,
@@ -180,7 +181,7 @@ struct MPConnect: AsyncParsableCommand {
     private var configuration: ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
         configuration.mode = mode
-        configuration.usesMPTCP = !withoutMPTCP
+        if withoutMPTCP { configuration.protocols = [.tcp] }
         configuration.connectTimeout = connectTimeout
         configuration.waitsForPath = wait
         configuration.preferredInterface = prefer

@@ -208,6 +208,7 @@ struct Session: Sendable {
         switch event {
         // The establishment was told with what TLS found; the report is the last word; a move says more than its path.
         case .established, .fallback, .closed, .pathChanged: break
+        case .waiting(let omissions): console.waiting(omissions, always: false)
         case .viabilityChanged, .betterPathAvailable, .steering, .dropped:
             console.event(event.name, event.fields, text: "\(event)")
         }

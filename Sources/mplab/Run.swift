@@ -18,12 +18,19 @@ struct Run: ParsableCommand {
               port 80  HTTP: GET /N for N bytes, with ranges; GET /sha256/N for their SHA-256
 
             CONDITIONS, separated by commas; up. or down. before one is for that direction alone
-              rtt=20ms  delay=10ms  jitter=5ms  rate=50mbit  queue=100ms  queue=64kb
+              rtt=20ms  delay=10ms  jitter=5ms  rate=50mbit  queue=100ms  queue=64kb  queue=codel
+              rate=trace:FILE       a recorded link, in mahimahi's format; FILE.up and FILE.down, or FILE for both
+              policer=10mbit/64kb   drops what exceeds a rate by more than that; policer=off
+              burst=4ms             Wi-Fi's aggregation: packets sent within 4 ms arrive together
               loss=1%  burst=8  gilbert=1%/25%  duplicate=1%  corrupt=0.1%  reorder=1%
               blackhole=both|up|down|none  middlebox=strip|drop|block-joins|none  nat=30s|off
 
+            KINDS OF NETWORKS, each a word for all its conditions; more may follow it
+            \(LinkPreset.allCases.map { "  \($0.rawValue): \($0.about)\n    \($0.text)" }.joined(separator: "\n"))
+
             EXAMPLES
               mplab run --wifi rtt=20ms,rate=50mbit --cellular rtt=60ms,rate=20mbit -- ping -c 3 server
+              mplab run --wifi hotel --cellular lte,loss=1% --congestion bbr -- curl -o /dev/null http://server/10000000
               mplab run --wifi loss=2%,burst=5,up.rate=5mbit -- curl -o /dev/null http://server/10000000
               mplab run --serve 'iperf3 -s' -- iperf3 -c server
               mplab run --wired -- bash
@@ -51,6 +58,15 @@ struct Run: ParsableCommand {
 
     @Option(help: ArgumentHelp("A shell command that runs in the server host instead of the services."))
     var serve: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The congestion control of both hosts, or of each (client=bbr,server=cubic): reno, cubic or bbr. A machine \
+            offers a lab's hosts only what net.ipv4.tcp_allowed_congestion_control has; the server's own services can \
+            use any that the kernel has.
+            """, valueName: "name"))
+    var congestion: String?
 
     @Flag(help: "The server speaks only TCP.")
     var tcpOnlyServer = false
@@ -108,6 +124,13 @@ struct Run: ParsableCommand {
         try apply(wired, "--wired", .wired, "eth0", &plan)
         if let families { plan.families = families }
         if let serve { plan.server.command = ["/bin/sh", "-c", serve] }
+        if let congestion {
+            do throws(LabTextError) {
+                plan.congestion = try CongestionPlan(parsing: congestion)
+            } catch {
+                throw error.at("--congestion")
+            }
+        }
         if tcpOnlyServer { plan.server.isTCPOnly = true }
         if let seed { plan.seed = seed }
         for name in tap {

@@ -13,6 +13,7 @@ struct Set: ParsableCommand {
               mplab set wlan0 rtt=200ms,loss=5%      only these change
               mplab set wifi blackhole
               mplab set wlan0 blackhole=none
+              mplab set wwan0 satellite              a kind of network, with all its conditions
               mplab set wwan0 carrier off
               mplab set                              what the links are like now
             """)

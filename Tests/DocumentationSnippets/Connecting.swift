@@ -71,7 +71,7 @@ func serve(
 
 func useDescriptor() async throws {
     // snippet
-    let socket = try await Connector.shared.connect(to: "media.example", port: 443)
+    let socket = try await Connector.shared.connect(host: "media.example", port: 443)
     print(socket.report.interface)
     let descriptor = socket.takeDescriptor()  // connected, non-blocking, yours to close
     // end

@@ -13,7 +13,7 @@ func outliveAnHour(
     options.budget = ReconnectionBudget(attempts: .max, within: .seconds(3600))
     let size = try await MultipathBootstrap(group: group)
         .configure {
-            $0.disconnectedTimeout = .seconds(30)  // then the connection ends, and the next one begins
+            $0.pathLossTimeout = .seconds(30)  // then the connection ends, and the next one begins
             $0.waitsForPath = true  // which waits for a path …
             $0.connectTimeout = .seconds(3600)  // … for so long
         }

@@ -71,7 +71,7 @@ final class Conversation: Sendable {
     private typealias Opened = (descriptor: CInt, follower: ConnectionFollower)
 
     private static func open(_ options: ProbeOptions) async throws -> Opened {
-        let connected = try await Connector.shared.connect(to: options.host, port: options.port) {
+        let connected = try await Connector.shared.connect(host: options.host, port: Int(options.port)) {
             $0.mode = options.mode
             $0.prohibitedInterfaces = options.prohibited
             $0.allowsConstrainedPaths = options.moves?.cause != .constrained

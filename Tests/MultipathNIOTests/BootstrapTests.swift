@@ -100,7 +100,7 @@ struct BootstrapTests {
     func connectedSocket() async throws {
         let server = try await server { $0.bind(host: "127.0.0.1", port: 0) }
         let socket = try await Connector.shared.connect(
-            to: "127.0.0.1", port: UInt16(try #require(server.localAddress?.port)))
+            host: "127.0.0.1", port: try #require(server.localAddress?.port))
         let channel = try await bootstrap.withConnectedSocket(socket.takeDescriptor()).get()
         #expect(channel.isActive)
         try await channel.close()
@@ -116,7 +116,7 @@ struct BootstrapTests {
         let channel = try await MultipathBootstrap(
             group: .singletonMultiThreadedEventLoopGroup, connector: servers.connector
         )
-        .configure { $0.usesMPTCP = false }
+        .configure { $0.protocols = [.tcp] }
         .raceUntil(
             RaceMilestone { channel in
                 let address = channel.remoteAddress?.ipAddress ?? ""

@@ -105,7 +105,7 @@ struct MultipathNIOTests {
     func events() async throws {
         let (events, _) = try await withEcho { port in
             let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port) {
-                $0.usesMPTCP = false
+                $0.protocols = [.tcp]
             }
             try await connection.channel.close()
             return await connection.events.reduce(into: [ConnectionEvent]()) { $0.append($1) }
@@ -163,7 +163,7 @@ struct MultipathNIOTests {
         let add: @Sendable (String) -> Void
 
         func connecting(
-            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+            host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? { self }
 
         func connected(_ report: EstablishmentReport) { add("connected over \(report.interface)") }
@@ -193,7 +193,9 @@ struct MultipathNIOTests {
         for usesMPTCP in [true, false] {
             let (value, _) = try await withEcho { port in
                 let channel = try await MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-                    .configure { $0.usesMPTCP = usesMPTCP }.connect(host: "127.0.0.1", port: port).get()
+                    .configure { $0.protocols = usesMPTCP ? [.mptcp, .tcp] : [.tcp] }.connect(
+                        host: "127.0.0.1", port: port
+                    ).get()
                 let value = try await channel.getOption(.tcpOption(.tcp_nodelay)).get()
                 try await channel.close()
                 return value
@@ -229,7 +231,7 @@ struct MultipathNIOTests {
         for usesMPTCP in [true, false] {
             let (_, server) = try await withEcho { port in
                 let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port) {
-                    $0.usesMPTCP = usesMPTCP
+                    $0.protocols = usesMPTCP ? [.mptcp, .tcp] : [.tcp]
                 }
                 try await connection.channel.close()
             }

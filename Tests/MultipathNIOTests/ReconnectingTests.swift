@@ -47,7 +47,7 @@ struct ReconnectingTests {
 
     private func bootstrap(_ connector: Connector = .shared) -> MultipathBootstrap {
         MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: connector)
-            .configure { $0.usesMPTCP = false }
+            .configure { $0.protocols = [.tcp] }
     }
 
     @Test("tells its path's end and return among its events")

@@ -29,7 +29,7 @@ struct TLSRaceTests {
         _ servers: TLSServers, _ context: NIOSSLContext, name: String = TLSServers.name
     ) -> MultipathBootstrap {
         MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: servers.connector)
-            .configure { $0.usesMPTCP = false }
+            .configure { $0.protocols = [.tcp] }
             .protocolHandlers {
                 // The names of these tests are all valid ones.
                 (try? NIOSSLClientHandler(context: context, serverHostname: name)).map { [$0] } ?? []

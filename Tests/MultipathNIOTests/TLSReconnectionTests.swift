@@ -37,7 +37,7 @@ struct TLSReconnectionTests {
         """.write(to: certificates.folder.appendingPathComponent("conf"), atomically: true, encoding: .utf8)
         let nginx = try server.start("nginx", "-c", "\(folder)/conf", "-e", "\(folder)/error.log")
         try await Program.wait("nginx: \(nginx.errorText)") {
-            let report = try? await Connector().connect(to: "203.0.113.1", port: 443).report
+            let report = try? await Connector().connect(host: "203.0.113.1", port: 443).report
             return report != nil
         }
         return nginx
@@ -56,7 +56,7 @@ struct TLSReconnectionTests {
             MultipathBootstrap(
                 group: .singletonMultiThreadedEventLoopGroup, connector: Connector(resolver: resolver)
             )
-            .configure { $0.usesMPTCP = false }
+            .configure { $0.protocols = [.tcp] }
             .raceUntil(.tlsHandshakeCompleted)
             .channelInitializer { channel in
                 opened()

@@ -23,7 +23,8 @@
                 monitor: monitor,
                 resolver: StaticResolver(["server.example": [IPAddress(ipv4: 0x7F00_0001)]]),
                 observers: [observer])
-            let socket = try await connector.connect(to: "server.example", port: listener.endpoint.port)
+            let socket = try await connector.connect(
+                host: "server.example", port: Int(listener.endpoint.port))
             let (report, follower) = (socket.report, try socket.follow())
             follower.didSend(3)
             follower.didReceive(5)
@@ -35,7 +36,7 @@
             let connector = Connector(monitor: monitor, observers: [observer])
             return try #require(
                 await #expect(throws: ConnectionError.self) {
-                    _ = try await connector.connect(to: "127.0.0.1", port: 1)
+                    _ = try await connector.connect(host: "127.0.0.1", port: 1)
                 })
         }
     }
@@ -220,7 +221,7 @@
         @Test("cost nothing without a tracer")
         func noTracer() {
             let observation = ConnectionTracing().connecting(
-                to: "server.example", port: 1, ConnectionConfiguration())
+                host: "server.example", port: 1, ConnectionConfiguration())
             #expect(observation == nil)
         }
     }

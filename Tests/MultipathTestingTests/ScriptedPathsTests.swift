@@ -140,14 +140,14 @@ struct ScriptedPathsTests {
         paths.lose("wlan0")
         let connector = Connector(monitor: paths.monitor)
         let error = await #expect(throws: ConnectionError.self) {
-            _ = try await connector.connect(to: "203.0.113.1", port: 7)
+            _ = try await connector.connect(host: "203.0.113.1", port: 7)
         }
         #expect(error?.code == .noRoute)
         #expect(error?.reason == "no path: this machine has no usable default route")
 
         let loopback = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0)
         let listener = try await ListeningSocket(on: loopback, monitor: paths.monitor)
-        let report = try await connector.connect(to: "127.0.0.1", port: listener.endpoint.port).report
+        let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.endpoint.port)).report
         #expect(report.interface == "lo")
     }
 }

@@ -56,7 +56,7 @@ struct ConfirmationTests {
     /// Only plain TCP, so that there is one attempt for each address.
     private func configuration(timeout: Duration = .seconds(20)) -> ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
-        configuration.usesMPTCP = false
+        configuration.protocols = [.tcp]
         configuration.connectTimeout = timeout
         return configuration
     }
@@ -87,7 +87,7 @@ struct ConfirmationTests {
         let listeners = try Listeners()
         let log = Log()
         let (value, report) = try await connector().connect(
-            to: "server.example", port: listeners.port, configuration()
+            host: "server.example", port: Int(listeners.port), configuration()
         ) { entrant in
             guard entrant.remote.address == Self.second else { try await stall(log) }
             return "usable"
@@ -110,7 +110,7 @@ struct ConfirmationTests {
     func otherAddresses() async throws {
         let listeners = try Listeners()
         let (remotes, _) = try await connector().connect(
-            to: "server.example", port: listeners.port, configuration()
+            host: "server.example", port: Int(listeners.port), configuration()
         ) { entrant in
             entrant.facts.addresses
         } discard: { _ in
@@ -124,7 +124,7 @@ struct ConfirmationTests {
         let listeners = try Listeners()
         let started = ContinuousClock.now
         let (_, report) = try await connector().connect(
-            to: "server.example", port: listeners.port, configuration()
+            host: "server.example", port: Int(listeners.port), configuration()
         ) { entrant in
             guard entrant.remote.address == Self.second else { throw Refusal(description: "not him") }
         } discard: { _ in
@@ -138,7 +138,9 @@ struct ConfirmationTests {
         let listeners = try Listeners()
         let error = try #require(
             await failure { () async throws(ConnectionError) in
-                try await connector().connect(to: "server.example", port: listeners.port, configuration()) {
+                try await connector().connect(
+                    host: "server.example", port: Int(listeners.port), configuration()
+                ) {
                     entrant in
                     throw Refusal(description: "not \(entrant.remote.address.description)")
                 } discard: { (_: Void) in
@@ -156,7 +158,7 @@ struct ConfirmationTests {
         let error = try #require(
             await failure { () async throws(ConnectionError) in
                 try await connector().connect(
-                    to: "server.example", port: listeners.port, configuration(timeout: .seconds(1))
+                    host: "server.example", port: Int(listeners.port), configuration(timeout: .seconds(1))
                 ) { _ in
                     try await stall(log)
                 } discard: { (_: Void) in
@@ -175,7 +177,7 @@ struct ConfirmationTests {
         let port = listeners.port
         let task = Task {
             await failure { () async throws(ConnectionError) in
-                try await connector().connect(to: "server.example", port: port, configuration()) { _ in
+                try await connector().connect(host: "server.example", port: Int(port), configuration()) { _ in
                     log.add("begun")
                     try await stall(log)
                 } discard: { (_: Void) in
@@ -196,7 +198,7 @@ struct ConfirmationTests {
         let listeners = try Listeners()
         let log = Log()
         let (value, _) = try await connector().connect(
-            to: "server.example", port: listeners.port, configuration()
+            host: "server.example", port: Int(listeners.port), configuration()
         ) { entrant in
             if entrant.remote.address == Self.first {
                 // Ends well in spite of being cancelled: it was done when the news came.
@@ -217,7 +219,8 @@ struct ConfirmationTests {
         func race(_ seed: Int) async {
             _ = await failure { () async throws(ConnectionError) in
                 try await connector().connect(
-                    to: "server.example", port: listeners.port, configuration(timeout: .milliseconds(300))
+                    host: "server.example", port: Int(listeners.port),
+                    configuration(timeout: .milliseconds(300))
                 ) { entrant in
                     if (seed + (entrant.remote.address == Self.first ? 0 : 1)) % 3 == 0 {
                         throw Refusal(description: "no")

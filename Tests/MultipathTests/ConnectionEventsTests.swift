@@ -69,6 +69,17 @@ struct ConnectionEventsTests {
         #expect(Self.read(&machine, machine.addConsumer()) == state.dropLast() + [.closed(Self.report), nil])
     }
 
+    @Test("tell a late consumer that the connection waits for a path, as long as it does")
+    func waiting() {
+        var machine = Machine()
+        _ = machine.begin(nil, closing: { Self.report })
+        let waiting = ConnectionEvent.waiting([PathOmission(interface: "wlan0", reason: "down")])
+        _ = machine.add(waiting)
+        #expect(Self.read(&machine, machine.addConsumer()) == [waiting])
+        _ = machine.add(.steering(.joined("wwan0")))
+        #expect(Self.read(&machine, machine.addConsumer()) == [])
+    }
+
     @Test("that a slow consumer leaves unread are dropped, and it is told how many, and what holds then")
     func slowConsumer() {
         var machine = Machine()
@@ -134,6 +145,10 @@ struct ConnectionEventsTests {
             (.fallback(.peer), "tcp (fallback: peer, whose answer had no MPTCP)"),
             (.pathChanged("wwan0"), "wwan0 carries the data now"),
             (.steering(.stranded), "no path is left; waiting for one"),
+            (
+                .waiting([PathOmission(interface: "wwan0", reason: "expensive", refusal: .expensive)]),
+                "waiting for a path (wwan0: expensive)"
+            ),
             (.dropped(1), "1 event was read too late, and dropped"),
             (.dropped(300), "300 events were read too late, and dropped"),
         ] as [(ConnectionEvent, String)])

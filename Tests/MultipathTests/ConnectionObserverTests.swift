@@ -14,7 +14,7 @@ struct ConnectionObserverTests {
         private func add(_ line: String) { state.withLock { $0.append(line) } }
 
         func connecting(
-            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+            host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? {
             add("connecting to \(host) \(configuration.mode)")
             return self
@@ -30,7 +30,7 @@ struct ConnectionObserverTests {
     /// Observes no connection.
     private struct Deaf: ConnectionObserver {
         func connecting(
-            to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+            host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? { nil }
     }
 
@@ -48,7 +48,7 @@ struct ConnectionObserverTests {
         let (log, other) = (Log(), Log())
         let listener = try await listener()
         let connector = connector(log, Deaf(), other)
-        let socket = try await connector.connect(to: "127.0.0.1", port: listener.endpoint.port) {
+        let socket = try await connector.connect(host: "127.0.0.1", port: Int(listener.endpoint.port)) {
             $0.mode = .interactive
         }
         let follower = try socket.follow()
@@ -68,7 +68,8 @@ struct ConnectionObserverTests {
         let log = Log()
         let listener = try await listener()
         do {
-            let socket = try await connector(log).connect(to: "127.0.0.1", port: listener.endpoint.port)
+            let socket = try await connector(log).connect(
+                host: "127.0.0.1", port: Int(listener.endpoint.port))
             #expect(socket.report.transport == .mptcp)
         }
         #expect(log.lines == ["connecting to 127.0.0.1 handover", "connected by mptcp", "closed 0 0"])
@@ -78,15 +79,15 @@ struct ConnectionObserverTests {
     func failures() async throws {
         let log = Log()
         await #expect(throws: ConnectionError.self) {
-            _ = try await connector(log).connect(to: "127.0.0.1", port: 1)
+            _ = try await connector(log).connect(host: "127.0.0.1", port: 1)
         }
         await #expect(throws: ConnectionError.self) {
-            _ = try await connector(log).connect(to: "127.0.0.1", port: 1) {
+            _ = try await connector(log).connect(host: "127.0.0.1", port: 1) {
                 $0.prohibitedInterfaceTypes = [.loopback]
             }
         }
         let waiting = Task {
-            _ = try? await connector(log).connect(to: "127.0.0.1", port: 1) {
+            _ = try? await connector(log).connect(host: "127.0.0.1", port: 1) {
                 $0.prohibitedInterfaceTypes = [.loopback]
                 $0.waitsForPath = true
                 $0.connectTimeout = .seconds(60)
@@ -104,7 +105,7 @@ struct ConnectionObserverTests {
         let log = Log()
         let listener = try await listener()
         let (_, report) = try await connector(log).connect(
-            to: "127.0.0.1", port: listener.endpoint.port, ConnectionConfiguration()
+            host: "127.0.0.1", port: Int(listener.endpoint.port), ConnectionConfiguration()
         ) { entrant in
             let follower = try entrant.makeFollower()
             follower.didSend(1)

@@ -26,7 +26,7 @@ struct ConnectorTests {
         _ configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async -> ConnectionError? {
         do throws(ConnectionError) {
-            _ = try await connector.connect(to: host, port: port, configure: configure)
+            _ = try await connector.connect(host: host, port: Int(port), configure: configure)
             return nil
         } catch {
             return error
@@ -36,7 +36,7 @@ struct ConnectorTests {
     @Test("connects by MPTCP where the peer speaks it, and says so")
     func mptcp() async throws {
         let listener = try Listener(.mptcp)
-        let report = try await connector.connect(to: "127.0.0.1", port: listener.port).report
+        let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.port)).report
         #expect(report.transport == .mptcp)
         #expect(report.interface == "lo")
         #expect(report.attempts.map(\.outcome) == [.won])
@@ -47,7 +47,7 @@ struct ConnectorTests {
     @Test("falls back to TCP in the same handshake, and names the peer as the reason")
     func tcpPeer() async throws {
         let listener = try Listener(.tcp)
-        let report = try await connector.connect(to: "127.0.0.1", port: listener.port).report
+        let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.port)).report
         #expect(report.transport == .tcp(fallback: .peer))
         #expect(report.attempts.map(\.outcome) == [.won])
     }
@@ -55,15 +55,20 @@ struct ConnectorTests {
     @Test("asks for plain TCP alone where MPTCP is not wanted")
     func disabled() async throws {
         let listener = try Listener(.mptcp)
-        for configure in [{ $0.usesMPTCP = false }, { $0.mode = .disabled }]
-            as [@Sendable (inout ConnectionConfiguration) -> Void]
-        {
-            let report = try await connector.connect(
-                to: "127.0.0.1", port: listener.port, configure: configure
-            ).report
-            #expect(report.transport == .tcp(fallback: .disabled))
-            #expect(report.attempts.map(\.transport) == [.tcp])
+        let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.port)) {
+            $0.protocols = [.tcp]
+        }.report
+        #expect(report.transport == .tcp(fallback: .disabled))
+        #expect(report.attempts.map(\.transport) == [.tcp])
+    }
+
+    @Test("asks for MPTCP alone where plain TCP is not wanted beside it")
+    func withoutPlainAttempts() async throws {
+        let port = try Listener(.tcp).port
+        let error = await #expect(throws: ConnectionError.self) {
+            _ = try await connector.connect(host: "127.0.0.1", port: Int(port)) { $0.protocols = [.mptcp] }
         }
+        #expect(error?.attempts.map(\.transport) == [.mptcp])
     }
 
     @Test("lists every attempt when all are refused")
@@ -81,7 +86,7 @@ struct ConnectorTests {
     func timeout() async throws {
         let full = try Listener(.tcp, backlog: 0)
         // One connection fills a queue of 0; the next SYN is dropped without a word.
-        let first = try await connector.connect(to: "127.0.0.1", port: full.port)
+        let first = try await connector.connect(host: "127.0.0.1", port: Int(full.port))
         let started = ContinuousClock.now
         let error = try #require(
             await failure("127.0.0.1", full.port) { $0.connectTimeout = .milliseconds(400) })
@@ -94,7 +99,7 @@ struct ConnectorTests {
     @Test("stops at once when its task is cancelled")
     func cancellation() async throws {
         let full = try Listener(.tcp, backlog: 0)
-        let first = try await connector.connect(to: "127.0.0.1", port: full.port)
+        let first = try await connector.connect(host: "127.0.0.1", port: Int(full.port))
         let task = Task { await failure("127.0.0.1", full.port) { $0.connectTimeout = .seconds(60) } }
         // Cancelled before, while or after the race begins: the answer is the same.
         for _ in 0..<3 { await Task.yield() }
@@ -128,7 +133,7 @@ struct ConnectorTests {
         _ = await failure("127.0.0.1", closed)
         let before = socketCount()
         for _ in 0..<50 {
-            _ = try await connector.connect(to: "127.0.0.1", port: listener.port)
+            _ = try await connector.connect(host: "127.0.0.1", port: Int(listener.port))
             _ = await failure("127.0.0.1", closed)
         }
         #expect(socketCount() <= before + 8, "other tests run beside this one")

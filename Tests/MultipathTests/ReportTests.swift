@@ -40,8 +40,8 @@ struct ReportTests {
             addresses: [endpoint.address, IPAddress(ipv6: 0x2001_0DB8 << 32, 1)],
             duration: .microseconds(271_500), handshakeRTT: .microseconds(19_750), attempts: attempts,
             omissions: [
-                CandidateList.Omission(interface: "wwan1", reason: "expensive", refusal: .expensive),
-                CandidateList.Omission(interface: "eth0", reason: "down"),
+                PathOmission(interface: "wwan1", reason: "expensive", refusal: .expensive),
+                PathOmission(interface: "eth0", reason: "down"),
             ])
     }
 

@@ -11,7 +11,7 @@ struct ResolvingTests {
     func sixFirst() async throws {
         let server = try LoopbackListener(.ipv6)
         let connector = Connector(resolver: ScriptedResolver([.ipv6: .answer(["::1"])]))
-        let report = try await connector.connect(to: "name.example", port: server.port).report
+        let report = try await connector.connect(host: "name.example", port: Int(server.port)).report
         #expect(report.remote == IPEndpoint(IPAddress("::1")!, port: server.port))
         #expect(report.addresses == [IPAddress("::1")!])
     }
@@ -20,7 +20,7 @@ struct ResolvingTests {
     func fourAfterTheDelay() async throws {
         let server = try LoopbackListener(.ipv4)
         let connector = Connector(resolver: ScriptedResolver([.ipv4: .answer(["127.0.0.1"])]))
-        let report = try await connector.connect(to: "name.example", port: server.port).report
+        let report = try await connector.connect(host: "name.example", port: Int(server.port)).report
         #expect(report.attempts.map(\.outcome) == [.won])
         #expect(report.attempts[0].startedAfter >= .milliseconds(50))
     }
@@ -32,8 +32,8 @@ struct ResolvingTests {
             resolver: ScriptedResolver([
                 .ipv6: .answer(["::1"]), .ipv4: .answer(["127.0.0.1"], after: .milliseconds(100)),
             ]))
-        let report = try await connector.connect(to: "name.example", port: server.port) {
-            $0.usesMPTCP = false
+        let report = try await connector.connect(host: "name.example", port: Int(server.port)) {
+            $0.protocols = [.tcp]
         }.report
         #expect(report.attempts.map(\.outcome) == [.failed("Connection refused"), .won])
         #expect(report.attempts.map { "\($0.endpoint.address)" } == ["::1", "127.0.0.1"])
@@ -47,7 +47,7 @@ struct ResolvingTests {
                 .ipv4: .failure("no such name here"), .ipv6: .failure("no such name here"),
             ]))
         let error = await #expect(throws: ConnectionError.self) {
-            _ = try await connector.connect(to: "name.example", port: 9)
+            _ = try await connector.connect(host: "name.example", port: 9)
         }
         #expect(error?.code == .resolution)
         #expect(error?.reason == "no such name here")
@@ -69,7 +69,7 @@ struct ResolvingTests {
     @Test("do not hold up a caller that was cancelled")
     func cancellation() async throws {
         let connector = Connector(resolver: ScriptedResolver([:]))
-        let task = Task { try await connector.connect(to: "name.example", port: 9).report }
+        let task = Task { try await connector.connect(host: "name.example", port: 9).report }
         for _ in 0..<3 { await Task.yield() }
         task.cancel()
         let error = await #expect(throws: ConnectionError.self) { _ = try await task.value }
@@ -86,7 +86,7 @@ struct ConfirmedRaceTests {
         let connector = Connector(resolver: Self.resolver)
         let cancelled = Locked(0)
         let (value, report) = try await connector.connect(
-            to: "name.example", port: six.port, Self.plain
+            host: "name.example", port: Int(six.port), Self.plain
         ) { entrant in
             guard entrant.remote.address.family == .ipv4 else {
                 // TLS that never comes up.
@@ -115,7 +115,7 @@ struct ConfirmedRaceTests {
         struct Refusal: Error, CustomStringConvertible { var description: String { "wrong certificate" } }
         let error = await #expect(throws: ConnectionError.self) {
             _ = try await Connector(resolver: Self.resolver).connect(
-                to: "name.example", port: six.port, Self.plain
+                host: "name.example", port: Int(six.port), Self.plain
             ) { _ -> Int in
                 throw Refusal()
             } discard: { _ in
@@ -129,8 +129,8 @@ struct ConfirmedRaceTests {
 
     private static var plain: ConnectionConfiguration {
         var configuration = ConnectionConfiguration()
-        configuration.usesMPTCP = false
-        configuration.race.attemptDelay = .milliseconds(20)
+        configuration.protocols = [.tcp]
+        configuration.attemptDelay = .milliseconds(20)
         return configuration
     }
 

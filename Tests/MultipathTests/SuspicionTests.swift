@@ -17,9 +17,9 @@ struct SuspicionTests {
     private func connect(
         _ connector: Connector, delay: Duration = .milliseconds(250)
     ) async throws -> ConnectedSocket {
-        try await connector.connect(to: "203.0.113.1", port: 5000) {
-            $0.usesMPTCP = false
-            $0.race.attemptDelay = delay
+        try await connector.connect(host: "203.0.113.1", port: 5000) {
+            $0.protocols = [.tcp]
+            $0.attemptDelay = delay
         }
     }
 

@@ -12,18 +12,29 @@ struct WaitingTests {
     private let paths = LoopbackPaths()
     private let waited = Locked<[String]>([])
 
+    /// Writes down why the connection waits.
+    private struct Observer: ConnectionObserver, ConnectionObservation {
+        let waited: Locked<[String]>
+
+        func connecting(
+            host: String, port: Int, _ configuration: ConnectionConfiguration
+        ) -> (any ConnectionObservation)? { self }
+
+        func waiting(_ omissions: [PathOmission]) {
+            waited.withLock { $0.append(omissions.map { "\($0.interface): \($0.reason)" }.joined()) }
+        }
+    }
+
     private func connect(
         _ resolver: any Resolver, _ port: UInt16, within timeout: Duration = .seconds(20)
     ) async throws -> EstablishmentReport {
         var configuration = ConnectionConfiguration()
         configuration.waitsForPath = true
-        configuration.whenWaiting = { [waited] omissions in
-            waited.withLock { $0.append(omissions.map { "\($0.interface): \($0.reason)" }.joined()) }
-        }
         configuration.connectTimeout = timeout
         configuration.prohibitedInterfaces = ["forbidden0"]
-        return try await Connector(monitor: paths.monitor, resolver: resolver)
-            .connect(to: "name.example", port: port, configuration).report
+        return try await Connector(
+            monitor: paths.monitor, resolver: resolver, observers: [Observer(waited: waited)]
+        ).connect(host: "name.example", port: Int(port), configuration).report
     }
 
     @Test("says why, once, and connects as soon as one is allowed", arguments: [false, true])
@@ -101,7 +112,7 @@ struct PathResolutionTests {
             resolver.asksEachPath = each
             let connector = Connector(monitor: paths.monitor, resolver: resolver)
             let error = await #expect(throws: ConnectionError.self) {
-                _ = try await connector.connect(to: "name.example", port: 9) {
+                _ = try await connector.connect(host: "name.example", port: 9) {
                     $0.prohibitedInterfaces = ["forbidden0"]
                 }
             }
@@ -123,7 +134,7 @@ struct PathResolutionTests {
             return [IPAddress("127.0.0.1")!]
         }
         let connector = Connector(monitor: paths.monitor, resolver: resolver)
-        async let report = connector.connect(to: "name.example", port: server.port).report
+        async let report = connector.connect(host: "name.example", port: Int(server.port)).report
         try await Program.wait("the first questions") { asked.withLock { $0.count } == 2 }
         paths.tell("wlan0", servers: ["192.0.2.53"])
         #expect(try await report.interface == "wlan0")
@@ -139,7 +150,7 @@ struct PathResolutionTests {
         resolver.asksEachPath = true
         let connector = Connector(
             monitor: paths.monitor, resolver: StaticResolver([:], otherwise: resolver))
-        let report = try await connector.connect(to: "name.example", port: server.port) {
+        let report = try await connector.connect(host: "name.example", port: Int(server.port)) {
             $0.prohibitedInterfaceTypes = []
         }.report
         #expect(report.remote.address.isLoopback)
@@ -157,9 +168,10 @@ struct ConcurrentConfirmationTests {
         let (made, discarded) = (Locked(0), Locked(0))
         for _ in 0..<200 {
             var configuration = ConnectionConfiguration()
-            configuration.usesMPTCP = false
-            configuration.race.attemptDelay = .milliseconds(10)
-            _ = try await connector.connect(to: "name.example", port: six.port, configuration) { entrant in
+            configuration.protocols = [.tcp]
+            configuration.attemptDelay = .milliseconds(10)
+            _ = try await connector.connect(host: "name.example", port: Int(six.port), configuration) {
+                entrant in
                 // Both are connected by then, and both are confirmed.
                 try? await Task.sleep(for: .milliseconds(12))
                 made.withLock { $0 += 1 }

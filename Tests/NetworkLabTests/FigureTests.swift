@@ -112,5 +112,60 @@ extension Labs {
             let mean = try #require(outcome.lines.first.flatMap { Double($0) }, "\(outcome)")
             #expect((1200...1514).contains(mean))
         }
+
+        @Test("sees the rate of a recorded link, in each direction")
+        func trace() throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            // 12.03 and 6.02 Mbit/s of packets, of which 1,448 of each 1,500 bytes are data.
+            for (name, step) in [("link.down", 1), ("link.up", 2)] {
+                let lines = stride(from: step, through: 1000, by: step).map(String.init)
+                try lines.joined(separator: "\n").write(
+                    to: folder.appendingPathComponent(name), atomically: true, encoding: .utf8)
+            }
+            let outcome = try LabCommand.lab(
+                ["--wifi", "rtt=10ms", "--serve", "iperf3 -s"],
+                """
+                cd '\(folder.path)'; '\(LabCommand.program("mplab"))' set wlan0 rate=trace:link || exit 1
+                # iperf3's server resets a client that comes while it still ends the one before.
+                measure() { until said=$(iperf3 -4 -c server "$@" -O 1 -t 3 -f k) || ((SECONDS > 30)); do :; done; echo "$said"; }
+                measure -R | grep receiver; measure | grep receiver
+                """)
+            let rates = outcome.lines.compactMap { line -> Double? in
+                let words = line.split(separator: " ")
+                return words.firstIndex(of: "Kbits/sec").flatMap { Double(words[$0 - 1]) }
+            }
+            try #require(rates.count == 2, "\(outcome)")
+            #expect((11_100...11_800).contains(rates[0]), "\(rates)")
+            #expect((5_500...5_900).contains(rates[1]), "\(rates)")
+        }
+
+        @Test("uses the congestion control that is asked for, or is told that this machine doesn't offer it")
+        func congestion() throws {
+            let file = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+            let allowed = try String(contentsOfFile: file, encoding: .utf8).split(
+                whereSeparator: \.isWhitespace)
+            for name in ["reno", "cubic", "bbr"] {
+                let outcome = try LabCommand.lab(
+                    ["--congestion", "client=\(name)"], "cat /proc/sys/net/ipv4/tcp_congestion_control")
+                if allowed.contains(Substring(name)) {
+                    #expect(outcome.output == "\(name)\n", "\(outcome)")
+                } else {
+                    #expect(outcome.status == 1, "\(outcome)")
+                    #expect(
+                        outcome.errors.contains("congestion client=\(name): this machine does not offer it"))
+                }
+            }
+            // The services' own sockets may use any that the kernel has.
+            let available = try String(
+                contentsOfFile: "/proc/sys/net/ipv4/tcp_available_congestion_control", encoding: .utf8)
+            for name in available.split(whereSeparator: \.isWhitespace)
+            where ["reno", "cubic", "bbr"].contains(name) {
+                let outcome = try LabCommand.lab(
+                    ["--congestion", "server=\(name)"], "curl -sS -m 10 http://server/100000 | wc -c")
+                #expect(outcome.output == "100000\n", "\(outcome)")
+            }
+        }
     }
 }

@@ -21,12 +21,60 @@ struct TextTests {
             "rtt=20ms,jitter=5ms,rate=50mbit,queue=100ms,loss=1%", "rtt=20ms,rate=50mbit,queue=64000b",
             "up.rate=5mbit,up.queue=100ms,down.rate=50mbit,down.queue=100ms", "loss=2%,burst=8",
             "blackhole=up",
-            "middlebox=strip,nat=30s", "gilbert=1%/25%/100%/0%", "clean",
+            "burst=4ms,loss=2%,burst=8",
+            "rate=5mbit,queue=codel,policer=2mbit/64000b,burst=4ms", "middlebox=strip,nat=30s",
+            "gilbert=1%/25%/100%/0%", "clean",
         ]
         for text in texts {
             let change = try ConditionChange(parsing: text == "clean" ? "" : text)
             #expect(change.applied(to: LinkConditions()).text == text)
         }
+    }
+
+    @Test("know kinds of networks by name, which replace all conditions", arguments: LinkPreset.allCases)
+    func presets(_ preset: LinkPreset) throws {
+        let before = try ConditionChange(parsing: "loss=50%,blackhole,nat=5s").applied(to: LinkConditions())
+        guard case .change(let change) = try LinkAction(parsing: preset.rawValue) else {
+            throw LabTextError("it is no condition")
+        }
+        let expected = try ConditionChange(parsing: preset.text).applied(to: LinkConditions())
+        #expect(change.applied(to: before) == expected)
+        #expect(
+            try ConditionChange(parsing: "preset=\(preset.rawValue),loss=9%").applied(to: before).up.loss
+                == .random(0.09))
+    }
+
+    @Test(
+        "name what is wrong with a trace",
+        arguments: [
+            ("1\ntwo", "test: line 2: 'two' is no time in milliseconds"),
+            ("5\n4", "test: line 2: the time goes back"),
+            ("0\n0", "test: a trace needs at least one time after 0"),
+            ("", "test: a trace needs at least one time after 0"),
+        ])
+    func badTrace(_ text: String, _ expected: String) {
+        #expect(complaint { _ = try RateTrace(parsing: text, name: "test") } == expected)
+    }
+
+    @Test("name a congestion control for both hosts, or for each")
+    func congestion() throws {
+        let both = try CongestionPlan(parsing: "bbr")
+        #expect((both.client, both.server) == (.bbr, .bbr))
+        let each = try Scenario(parsing: "congestion server=cubic,client=reno", name: "test").plan.congestion
+        #expect((each.client, each.server) == (.reno, .cubic))
+        #expect(
+            complaint { _ = try CongestionPlan(parsing: "cubik") }
+                == "'cubik' is no congestion control (did you mean 'cubic'?); there are reno, cubic, bbr")
+        #expect(
+            complaint { _ = try CongestionPlan(parsing: "router=bbr") }
+                == "'router' is no host; there are client and server")
+    }
+
+    @Test("name a trace's file by its whole path to a lab that runs elsewhere")
+    func tracePaths() {
+        #expect(
+            RateTrace.withAbsolutePaths("rtt=5ms,up.rate=trace:a/b,down.rate=trace:/c,nat=5s", in: "/home/x")
+                == "rtt=5ms,up.rate=trace:/home/x/a/b,down.rate=trace:/c,nat=5s")
     }
 
     @Test("change only the conditions that they name")
@@ -53,7 +101,7 @@ struct TextTests {
             ("lost=1%", "'lost' is no condition (did you mean 'loss'?); there are rtt, delay"),
             (
                 "queue=100",
-                "'queue=100' has no unit (did you mean 'queue=100ms'?); expected a time with its unit, or a size"
+                "'queue=100' has no unit (did you mean 'queue=100ms'?); expected a time with its unit, a size in"
             ),
             ("up.rtt=1ms", "'rtt' is for the whole link; leave 'up.' out"),
             ("rtt", "'rtt' has no value; write rtt=20ms"),

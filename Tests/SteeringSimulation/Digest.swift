@@ -149,7 +149,7 @@ extension Digest {
             add(path)
         case .stranded:
             add(tag: 8)
-        case .gaveUp(let patience):
+        case .pathLossTimedOut(let patience):
             add(tag: 9)
             add(patience.wholeNanoseconds)
         }

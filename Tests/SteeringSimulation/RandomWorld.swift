@@ -23,7 +23,7 @@ struct RandomWorld: CustomStringConvertible {
         configuration = SteeringConfiguration(mode: .handover)
         configuration.mode = pick([.handover, .interactive, .aggregate])
         configuration.hasHints = !oneIn(5)
-        configuration.disconnectedTimeout = oneIn(6) ? .seconds(Int(draw(4)) + 1) : .seconds(60)
+        configuration.pathLossTimeout = oneIn(6) ? .seconds(Int(draw(4)) + 1) : .seconds(60)
         steersServer = oneIn(2)
         makePaths()
         makePolicy()
@@ -165,7 +165,7 @@ struct RandomWorld: CustomStringConvertible {
                 + (configuration.hasHints ? "" : ", no hints") + (steersServer ? ", server steers too" : "")
                 + (options.delaysAcknowledgements ? ", delayed acks" : "")
                 + (options.losesEvents > 0 ? ", loses events" : "")
-                + ", timer lag \(options.timerLag), patience \(configuration.disconnectedTimeout)",
+                + ", timer lag \(options.timerLag), patience \(configuration.pathLossTimeout)",
             "  \(configuration.policy)",
         ]
         for path in paths {

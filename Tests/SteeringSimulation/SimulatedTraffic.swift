@@ -9,7 +9,7 @@ package struct SimulatedTraffic: Sendable {
         case both(every: Duration)
     }
 
-    /// What a chunk is for who reads it.
+    /// What a chunk is for its reader.
     enum Meaning {
         case bulk
         case request(answers: Int)

@@ -75,7 +75,7 @@ struct WorldRules {
 
     init(_ world: RandomWorld) {
         policy = world.configuration.policy
-        patience = world.configuration.disconnectedTimeout
+        patience = world.configuration.pathLossTimeout
         hasHints = world.configuration.hasHints
         phases = world.traffic.phases.map(\.start.wholeNanoseconds)
         phase = phases.first
@@ -161,7 +161,7 @@ struct WorldRules {
                 fail("\(event), but \(wrong)", world)
             }
         case .stranded: strandedAt = world.now
-        case .gaveUp:
+        case .pathLossTimedOut:
             isOver = true
             let waited = strandedAt.map { world.now - $0 } ?? 0
             if waited < patience.wholeNanoseconds { fail("it gave up after \(waited) ns", world) }

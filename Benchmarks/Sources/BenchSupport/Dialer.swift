@@ -50,13 +50,13 @@ public struct Dialer: Sendable {
             let isMPTCP = contender == .ours
             let connection = try await MultipathBootstrap(group: group).configure {
                 configure(&$0)
-                if !isMPTCP { $0.usesMPTCP = false }
+                if !isMPTCP { $0.protocols = [.tcp] }
             }.connect(host: host, port: port, channelInitializer: initializer).connection
             return Opened(
                 channel: connection.channel, connection: connection,
                 transport: connection.establishment?.transport)
         case .unsupervised:
-            let socket = try await Connector.shared.connect(to: host, port: UInt16(port))
+            let socket = try await Connector.shared.connect(host: host, port: port)
             let transport = socket.report.transport
             let channel = try await bootstrap(initializer).withConnectedSocket(socket.takeDescriptor()).get()
             return Opened(channel: channel, connection: nil, transport: transport)

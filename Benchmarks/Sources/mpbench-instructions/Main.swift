@@ -36,11 +36,13 @@ struct Instructions {
         _ = try await monitor.currentPath()
         let connector = Connector(monitor: monitor)
         let ours = MultipathBootstrap(group: group, connector: connector)
-            .configure { $0.usesMPTCP = who == "channel" }
+            .configure { $0.protocols = who == "channel" ? [.mptcp, .tcp] : [.tcp] }
         for _ in 0..<count {
             switch who {
             case "ours", "ours-tcp":
-                _ = try await connector.connect(to: host, port: port) { $0.usesMPTCP = who == "ours" }
+                _ = try await connector.connect(host: host, port: Int(port)) {
+                    $0.protocols = who == "ours" ? [.mptcp, .tcp] : [.tcp]
+                }
             case "channel", "channel-tcp":
                 let channel = try await ours.connect(host: host, port: Int(port)).get()
                 try await channel.close()

@@ -31,8 +31,8 @@ struct Race {
             do {
                 switch words[1] {
                 case "ours", "ours-tcp":
-                    let socket = try await connector.connect(to: host, port: port) {
-                        $0.usesMPTCP = words[1] == "ours"
+                    let socket = try await connector.connect(host: host, port: Int(port)) {
+                        $0.protocols = words[1] == "ours" ? [.mptcp, .tcp] : [.tcp]
                         $0.connectTimeout = .seconds(limit)
                     }
                     report(since: start)

@@ -25,6 +25,14 @@ final class ConnectRequest: Sendable {
         RaceRunner(self, snapshot, begun: begun, confirmation: confirmation)
     }
 
+    /// Tells the observations why the race waits for a path; nil where there are none.
+    var waiting: (@Sendable ([PathOmission]) -> Void)? {
+        guard !observations.isEmpty else { return nil }
+        return { [observations] omissions in
+            for observation in observations { observation.waiting(omissions) }
+        }
+    }
+
     func failed(_ error: ConnectionError) -> ConnectionError {
         connector.logger.debug("not connected", metadata: ["error": "\(error)"])
         return observations.failed(error)

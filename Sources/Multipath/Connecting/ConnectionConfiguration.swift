@@ -3,34 +3,35 @@
 /// `preferredInterface`) are those of `PathPolicy`, and are set here as if they were this value's own.
 @dynamicMemberLookup
 public struct ConnectionConfiguration: Sendable {
+    /// What to do when a path goes bad.
     public var mode: MultipathMode = .handover
     /// Which paths may be used, and which is liked best.
     public var policy = PathPolicy()
-    /// Whether MPTCP is asked for; without it the race is one of plain TCP.
-    public var usesMPTCP = true
-    /// The race's times: the attempt delay, and the timeout of the whole.
-    public var race = RaceMachine.Configuration()
+    /// What is asked for. With `.mptcp` among them MPTCP is tried first wherever this kernel has it (RFC 8684), and plain
+    /// TCP beside it, for a way that drops MPTCP's SYNs; `[.tcp]` is a race of plain TCP.
+    public var protocols: Set<TransportProtocol> = [.mptcp, .tcp]
 
+    /// How long connecting may take, name resolution and the race's milestone included. 10 s unless set.
+    public var connectTimeout: Duration = .seconds(10)
+    /// How long an attempt is alone before the next one starts, where nothing is known of its path: 250 ms unless set
+    /// (RFC 8305 section 5). Kept within 10 ms and 2 s, that RFC's bounds.
+    public var attemptDelay: Duration = .milliseconds(250)
     /// How long an MPTCP connection that is steered may be without any path before it is given up. 60 s unless set.
-    public var disconnectedTimeout: Duration = .seconds(60)
+    public var pathLossTimeout: Duration = .seconds(60)
 
     /// Whether to wait, up to the timeout, where no path is allowed or there is none; the connection is then
-    /// made as soon as one appears. Otherwise that is an error at once.
+    /// made as soon as one appears. Otherwise that is an error at once. `ConnectionObservation.waiting` tells of it.
     public var waitsForPath = false
-    /// Called when a connection begins to wait for a path, with the reason for each interface. It is called on
-    /// the thread that runs every race and monitor of the process, and must not block.
-    public var whenWaiting: (@Sendable ([CandidateList.Omission]) -> Void)?
 
+    /// The defaults.
     public init() {}
 
+    /// The rules about paths.
     public subscript<Value>(dynamicMember member: WritableKeyPath<PathPolicy, Value>) -> Value {
         get { policy[keyPath: member] }
         set { policy[keyPath: member] = newValue }
     }
 
-    /// How long connecting may take, name resolution included. 10 s unless set.
-    public var connectTimeout: Duration {
-        get { race.timeout }
-        set { race.timeout = newValue }
-    }
+    /// Whether MPTCP is asked for.
+    var wantsMPTCP: Bool { protocols.contains(.mptcp) }
 }

@@ -9,12 +9,16 @@ public protocol ConnectionObserver: Sendable {
     ///
     /// - Returns: what hears of the rest; nil where the observer does not want to.
     func connecting(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        host: String, port: Int, _ configuration: ConnectionConfiguration
     ) -> (any ConnectionObservation)?
 }
 
 /// Hears what becomes of one connection: `connected` and later `closed`, or `failed`, each once.
 public protocol ConnectionObservation: Sendable {
+    /// No path can be used, and the connection waits for one (`waitsForPath`): the reason for each interface. It may be
+    /// called again after a path came and went. Unlike the others it is called on the thread that runs every race and
+    /// monitor of the process, and must not block.
+    func waiting(_ omissions: [PathOmission])
     /// It came about, `duration` after it was asked for.
     func connected(_ report: EstablishmentReport)
     /// It did not. A cancelled one is among those, with the code `.cancelled`.
@@ -26,7 +30,12 @@ public protocol ConnectionObservation: Sendable {
 }
 
 extension ConnectionObservation {
+    /// Does nothing.
+    public func waiting(_ omissions: [PathOmission]) {}
+    /// Does nothing.
     public func connected(_ report: EstablishmentReport) {}
+    /// Does nothing.
     public func failed(_ error: ConnectionError) {}
+    /// Does nothing.
     public func closed(_ report: TransferReport) {}
 }

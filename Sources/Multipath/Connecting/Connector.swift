@@ -5,7 +5,7 @@ public import Logging
 /// the first connection that works.
 ///
 /// ```swift
-/// let socket = try await Connector().connect(to: "media.example", port: 443) { $0.mode = .interactive }
+/// let socket = try await Connector().connect(host: "media.example", port: 443) { $0.mode = .interactive }
 /// let descriptor = socket.takeDescriptor()
 /// ```
 public struct Connector: Sendable {
@@ -38,22 +38,50 @@ public struct Connector: Sendable {
 
     /// Connects to a host by name or address.
     ///
+    /// - Parameters:
+    ///   - host: a name, or an address without brackets.
+    ///   - port: 1 to 65535.
+    ///   - configure: mode, allowed paths, timeouts.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect(
-        to host: String, port: UInt16, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
+        host: String, port: Int, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
     ) async throws(ConnectionError) -> ConnectedSocket {
         var configuration = ConnectionConfiguration()
         configure(&configuration)
-        return try await connect(to: host, port: port, configuration)
+        return try await connect(host: host, port: port, configuration)
+    }
+
+    /// Connects to an address, over the best path that leads there.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the address and port.
+    ///   - configure: mode, allowed paths, timeouts.
+    /// - Throws: `ConnectionError`, which lists every attempt.
+    public func connect(
+        to endpoint: IPEndpoint, configure: @Sendable (inout ConnectionConfiguration) -> Void = { _ in }
+    ) async throws(ConnectionError) -> ConnectedSocket {
+        try await connect(host: "\(endpoint.address)", port: Int(endpoint.port), configure: configure)
     }
 
     /// Connects to a host by name or address.
     ///
+    /// - Parameters:
+    ///   - host: a name, or an address without brackets.
+    ///   - port: 1 to 65535.
+    ///   - configuration: mode, allowed paths, timeouts.
     /// - Throws: `ConnectionError`, which lists every attempt.
     public func connect(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration
+        host: String, port: Int, _ configuration: ConnectionConfiguration
     ) async throws(ConnectionError) -> ConnectedSocket {
-        try await race(to: host, port: port, configuration).socket()
+        try await race(host, Self.number(of: port, host), configuration).socket()
+    }
+
+    /// - Throws: `ConnectionError` for what is no port.
+    private static func number(of port: Int, _ host: String) throws(ConnectionError) -> UInt16 {
+        guard let number = UInt16(exactly: port), number != 0 else {
+            throw ConnectionError(invalidPort: port, host: host)
+        }
+        return number
     }
 
     /// The same for a caller outside of any task. Where no task is needed none is made (nothing is observed, the paths are
@@ -62,7 +90,7 @@ public struct Connector: Sendable {
     ///
     /// - Parameter completion: called once, on the thread that runs every race or in a task; it must not block.
     package func connect(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        host: String, port: UInt16, _ configuration: ConnectionConfiguration,
         completion: @escaping @Sendable (FinishedRace) -> Void
     ) {
         let begun = MonotonicTime.now
@@ -73,7 +101,7 @@ public struct Connector: Sendable {
                 return runner.start { completion(FinishedRace(request: request, result: .success($0))) }
             }
         }
-        Task { completion(await race(to: host, port: port, configuration)) }
+        Task { completion(await race(host, port, configuration)) }
     }
 
     /// Connects, and lets the first attempt win for which `confirm` comes back: with TLS, the first whose
@@ -86,10 +114,11 @@ public struct Connector: Sendable {
     ///   - discard: closes what `confirm` returned for an attempt that came second.
     /// - Throws: `ConnectionError`, which lists every attempt, with the errors of `confirm` among them.
     package func connect<Value: Sendable>(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        host: String, port: Int, _ configuration: ConnectionConfiguration,
         confirm: @escaping @Sendable (consuming PendingConnection) async throws -> Value,
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
+        let number = try Self.number(of: port, host)
         let confirmation = RaceRunner.Confirmation { attempt, facts in
             guard let socket = attempt.take() else { throw CancellationError() }
             let end = facts.makeEnd()
@@ -98,7 +127,7 @@ public struct Connector: Sendable {
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
-        let race = await race(to: host, port: port, configuration, confirmation)
+        let race = await race(host, number, configuration, confirmation)
         let (winner, result) = try race.winner()
         guard let confirmed = winner.value as? Confirmed<Value> else {
             preconditionFailure("a confirmed winner has a value")
@@ -115,13 +144,13 @@ public struct Connector: Sendable {
     }
 
     private func race(
-        to host: String, port: UInt16, _ configuration: ConnectionConfiguration,
+        _ host: String, _ port: UInt16, _ configuration: ConnectionConfiguration,
         _ confirmation: RaceRunner.Confirmation? = nil
     ) async -> FinishedRace {
         let begun = MonotonicTime.now
         let request = ConnectRequest(
             self, host, port, configuration,
-            observations: observers.compactMap { $0.connecting(to: host, port: port, configuration) })
+            observations: observers.compactMap { $0.connecting(host: host, port: Int(port), configuration) })
         do throws(ConnectionError) {
             let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
             let result = await request.runner(snapshot, begun: begun, confirmation).run()

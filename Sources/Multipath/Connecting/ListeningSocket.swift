@@ -46,6 +46,7 @@ public struct ListeningSocket: ~Copyable, Sendable {
     /// Why an accepted connection is plain TCP, if it is.
     var fallbackReason: FallbackReason { transport == .mptcp ? .peer : .kernel }
 
+    /// The descriptor, whose owner the caller becomes.
     public consuming func takeDescriptor() -> CInt { socket.release() }
 }
 

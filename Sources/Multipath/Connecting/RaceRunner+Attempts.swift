@@ -81,7 +81,7 @@ extension RaceRunner {
 
     private func attempt(for candidate: Candidate) throws(SystemError) -> RaceAttempt {
         let family = candidate.endpoint.address.family
-        guard candidate.transport == .mptcp, configuration.mode != .disabled else {
+        guard candidate.transport == .mptcp else {
             return RaceAttempt(
                 try StreamSocket(family, candidate.transport), .observeOnly(because: .plainTCP))
         }
@@ -128,7 +128,7 @@ extension RaceRunner {
         if winner.transport == .mptcp {
             return StreamSocket.kernelWithholdsMPTCP ? .blackholeMemory : .peer
         }
-        if !configuration.usesMPTCP || configuration.mode == .disabled { return .disabled }
+        if !configuration.wantsMPTCP { return .disabled }
         // A plain attempt takes part only beside its MPTCP twin, unless the kernel has none.
         return kernelSpeaksMPTCP ? .middlebox : .kernel
     }

@@ -16,7 +16,7 @@ actor RaceRunner: EventThreadActor {
         var winner: Winner?
         var failure: RaceMachine.Failure?
         var attempts: [AttemptReport]
-        var omissions: [CandidateList.Omission]
+        var omissions: [PathOmission]
         var addresses: [IPAddress]
         /// The paths as they were at the end.
         var snapshot: PathSnapshot
@@ -63,7 +63,7 @@ actor RaceRunner: EventThreadActor {
     /// When the connection was asked for.
     private let begun: MonotonicTime
     var resolvedAt: MonotonicTime?
-    private var omissions: [CandidateList.Omission] = []
+    private var omissions: [PathOmission] = []
     var kernelSpeaksMPTCP = true
     private var isWaiting = false
 
@@ -102,6 +102,8 @@ actor RaceRunner: EventThreadActor {
     /// for a race that needs neither, and with that no task.
     nonisolated let jobs: (stream: AsyncStream<Job>, continuation: AsyncStream<Job>.Continuation)?
     private var completion: (@Sendable (Result) -> Void)?
+    /// Hears why the race waits for a path; nil where nothing observes it.
+    private let waiting: (@Sendable ([PathOmission]) -> Void)?
 
     /// An attempt that may still win.
     struct Running {
@@ -119,6 +121,7 @@ actor RaceRunner: EventThreadActor {
         let (monitor, host, port) = (connector.monitor, request.host, request.port)
         self.request = request
         self.host = host
+        waiting = request.waiting
         self.configuration = configuration
         self.monitor = monitor
         resolver = connector.resolver
@@ -128,16 +131,24 @@ actor RaceRunner: EventThreadActor {
         suspicions = monitor.suspicions
         self.confirmation = confirmation
         destination = PathHistory.Destination(host: host, port: port)
-        let wantsMPTCP = configuration.usesMPTCP && configuration.mode != .disabled
-        kernelSpeaksMPTCP = wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
+        kernelSpeaksMPTCP = configuration.wantsMPTCP && StreamSocket.kernelSpeaksMPTCP
         planner = RacePlanner(
-            port: port, configuration: configuration, protocols: kernelSpeaksMPTCP ? [.mptcp, .tcp] : [.tcp],
+            port: port, configuration: configuration,
+            protocols: Self.protocols(configuration.protocols, kernelSpeaksMPTCP),
             snapshot: snapshot, routes: monitor.runtime.routes)
-        var race = configuration.race
+        var race = RaceMachine.Configuration()
+        race.timeout = configuration.connectTimeout
+        race.attemptDelay = configuration.attemptDelay
         race.needsConfirmation = confirmation != nil
         machine = RaceMachine(configuration: race)
         jobs =
             confirmation == nil && resolver == nil ? nil : AsyncStream.makeStream(of: Job.self)
+    }
+
+    /// What is attempted, the preferred one first. A kernel without MPTCP leaves plain TCP.
+    private static func protocols(_ wanted: Set<TransportProtocol>, _ hasMPTCP: Bool) -> [TransportProtocol] {
+        guard hasMPTCP else { return [.tcp] }
+        return wanted.contains(.tcp) ? [.mptcp, .tcp] : [.mptcp]
     }
 
     // MARK: From any thread
@@ -244,7 +255,7 @@ actor RaceRunner: EventThreadActor {
                 + suspect(at: now))
         if waits, isComplete, !isWaiting, !isOver {
             isWaiting = true
-            configuration.whenWaiting?(omissions)
+            waiting?(omissions)
         } else if !waits {
             isWaiting = false
         }
@@ -253,7 +264,7 @@ actor RaceRunner: EventThreadActor {
     /// The first delay counts: it is what the attempts that already run were given.
     private func delay(of interface: InterfaceIndex, at now: MonotonicTime) -> Duration {
         if let known = delays[interface] { return known }
-        var delay = configuration.race.attemptDelay
+        var delay = configuration.attemptDelay
         if let path = planner.snapshot.path(interface),
             let learnt = history.attemptDelay(path, destination, at: now)
         {

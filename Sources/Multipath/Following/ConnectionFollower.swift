@@ -291,6 +291,9 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         if case .steering(let event) = event {
             state.withLock { $0.meter.note(event) }
             log.add(event)
+            if event == .stranded, let policy = facts.steering?.policy, let snapshot = monitor.latestPath {
+                log.add(.waiting(policy.omissions(in: snapshot)))
+            }
         } else {
             log.add(event)
         }

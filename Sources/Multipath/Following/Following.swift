@@ -49,7 +49,7 @@ extension PendingConnection {
             followed.otherRemotes = facts.addresses.map { IPEndpoint($0, port: candidate.endpoint.port) }
             followed.steering = SteeringConfiguration(
                 mode: configuration.mode, policy: configuration.policy,
-                disconnectedTimeout: configuration.disconnectedTimeout, hasHints: hasHints)
+                pathLossTimeout: configuration.pathLossTimeout, hasHints: hasHints)
         }
         followed.viability = ViabilityRunner.Subject(
             interface: candidate.interfaceName, local: facts.local, remote: candidate.endpoint,

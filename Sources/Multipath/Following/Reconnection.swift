@@ -46,13 +46,16 @@ public struct ReconnectionError: Error, CustomStringConvertible {
 
 /// How a client wants to be reconnected.
 public struct ReconnectionOptions: Sendable {
+    /// What may be spent on getting a connection again.
     public var budget = ReconnectionBudget()
+    /// The pauses between failures.
     public var backoff = BackoffMachine.Configuration()
     /// How long the work may go on with a connection that works, once one over a better path is there.
     public var grace: Duration = .seconds(2)
     /// Which errors of the work mean that its connection broke. Every other one ends it all, and is thrown.
     public var isBreak: @Sendable (any Error) -> Bool = { _ in false }
 
+    /// The defaults.
     public init() {}
 
     package var machine: ReconnectionMachine.Configuration {
@@ -67,6 +70,7 @@ public struct ReconnectionOptions: Sendable {
 /// A connection of `Connector.withReconnection`. The descriptor stays this object's, which closes it when the
 /// work has returned.
 public final class LeasedSocket: Sendable {
+    /// How the connection came about.
     public let report: EstablishmentReport
     /// Counts the connection's bytes by path, and watches its path. Tell it `didSend` after writing; set `expectsData`
     /// while bytes are awaited.
@@ -102,7 +106,7 @@ extension Connector {
     /// the one before is given up, as soon as that one's path fails or a better path is there.
     ///
     /// ```swift
-    /// try await connector.withReconnection(to: "media.example", port: 7000, progress: 0) { session, offset in
+    /// try await connector.withReconnection(host: "media.example", port: 7000, progress: 0) { session, offset in
     ///     try ask(session.connection.descriptor, from: offset)
     ///     session.connection.follower.didSend(request.count)
     ///     session.connection.follower.expectsData = true
@@ -127,7 +131,7 @@ extension Connector {
     /// - Returns: the progress as the work left it when it had finished.
     /// - Throws: what the work throws; `ReconnectionError` when the budget is spent; `CancellationError`.
     public func withReconnection<Progress: Sendable>(
-        to host: String, port: UInt16, progress: Progress,
+        host: String, port: Int, progress: Progress,
         options: ReconnectionOptions = ReconnectionOptions(),
         configure: (inout ConnectionConfiguration) -> Void = { _ in },
         body:
@@ -141,7 +145,7 @@ extension Connector {
             options: options, monitor: monitor, body: body
         ) { route in
             let configuration = base.over(route)
-            let socket = try await connect(to: host, port: port, configuration)
+            let socket = try await connect(host: host, port: port, configuration)
             // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(

@@ -30,6 +30,7 @@ public final class PathMonitor: Sendable {
         /// Room for so many bytes of notifications instead of the system's default; a test has them overflow.
         package var receiveBuffer: Int?
 
+        /// The defaults.
         public init() {}
     }
 
@@ -50,6 +51,7 @@ public final class PathMonitor: Sendable {
         /// How often notifications woke the monitor.
         public var wakeups = 0
 
+        /// Nothing has gone wrong yet.
         public init() {}
     }
 
@@ -101,6 +103,7 @@ public final class PathMonitor: Sendable {
     /// one's own may end it too.
     public var updates: PathUpdates { PathUpdates(channel: lifetime.channel, lifetime: lifetime) }
 
+    /// What went wrong and was mended, since the monitor started.
     public var counters: Counters { lifetime.counters }
 
     var channel: PathChannel { lifetime.channel }
@@ -144,5 +147,6 @@ public final class PathMonitor: Sendable {
 public struct PathMonitorError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
+    /// An error with its reason.
     public init(_ description: String) { self.description = description }
 }

@@ -13,8 +13,11 @@ public struct ConnectionError: Error, Sendable, Hashable {
         public static let noAllowedPath = Code(name: "no_allowed_path")
         /// No path leads to the destination: there is none at all, or none of its address family.
         public static let noRoute = Code(name: "no_route")
+        /// Every attempt failed; each one's error is among the attempts.
         public static let allAttemptsFailed = Code(name: "all_attempts_failed")
+        /// There was no connection within `connectTimeout`.
         public static let timedOut = Code(name: "timed_out")
+        /// The task that connected was cancelled.
         public static let cancelled = Code(name: "cancelled")
         /// This machine's paths can't be read.
         public static let paths = Code(name: "paths")
@@ -22,20 +25,24 @@ public struct ConnectionError: Error, Sendable, Hashable {
         public static let invalidPort = Code(name: "invalid_port")
     }
 
+    /// What went wrong.
     public var code: Code
+    /// The host as the caller named it.
     public var host: String
+    /// The port; 0 where the caller's was none.
     public var port: UInt16
     /// The resolver's, the kernel's or the clock's words.
     public var reason: String
     /// From the call until it was given up.
     public var duration: Duration
+    /// What was tried, in the order in which it started.
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
-    public var omissions: [CandidateList.Omission]
+    public var omissions: [PathOmission]
 
     init(
         _ code: Code, host: String, port: UInt16, reason: String, duration: Duration = .zero,
-        attempts: [AttemptReport] = [], omissions: [CandidateList.Omission] = []
+        attempts: [AttemptReport] = [], omissions: [PathOmission] = []
     ) {
         self.code = code
         self.host = host

@@ -69,7 +69,7 @@ extension EstablishmentReport: Codable {
             duration: try object.decode(millisecondsForKey: .duration),
             handshakeRTT: try object.decodeIfPresent(millisecondsForKey: .handshakeRTT),
             attempts: try object.decode([AttemptReport].self, forKey: .attempts),
-            omissions: try object.decode([CandidateList.Omission].self, forKey: .omissions))
+            omissions: try object.decode([PathOmission].self, forKey: .omissions))
     }
 }
 
@@ -169,7 +169,7 @@ extension ConnectionError: Codable {
             reason: try object.decode(String.self, forKey: .reason),
             duration: try object.decode(millisecondsForKey: .duration),
             attempts: try object.decode([AttemptReport].self, forKey: .attempts),
-            omissions: try object.decode([CandidateList.Omission].self, forKey: .omissions))
+            omissions: try object.decode([PathOmission].self, forKey: .omissions))
     }
 }
 

@@ -1,5 +1,6 @@
 /// What a connection carried, by path.
 public struct TransferReport: Sendable, Hashable {
+    /// What carries the connection.
     public var transport: Transport
     /// How far the connection's subflows can be steered, and why no further.
     public var control: ControlLevel
@@ -10,18 +11,24 @@ public struct TransferReport: Sendable, Hashable {
 
     /// How often the data went another way, and the newest of these moves, the latest last.
     public var moveCount = 0
+    /// The last of the moves, oldest first.
     public var moves: [Move] = []
 
     /// The data went from one path to another.
     public struct Move: Sendable, Hashable {
         /// From the connection's establishment until the move.
         public var after: Duration
+        /// The interface that carried the data before.
         public var from: String
+        /// The interface that carries it from then on.
         public var to: String
+        /// Why it moved.
         public var reason: MoveReason
     }
 
+    /// Bytes sent over all paths.
     public var bytesSent: UInt64 { paths.reduce(0) { $0 + $1.bytesSent } }
+    /// Bytes received over all paths.
     public var bytesReceived: UInt64 { paths.reduce(0) { $0 + $1.bytesReceived } }
 
     /// One interface's part.
@@ -32,10 +39,13 @@ public struct TransferReport: Sendable, Hashable {
         public var subflows: Int
         /// Payload bytes, each once; what MPTCP sends again on another path counts on both.
         public var bytesSent: UInt64
+        /// Bytes received over this path.
         public var bytesReceived: UInt64
+        /// Bytes that were sent again over this path.
         public var bytesRetransmitted: UInt64
         /// Of the newest subflow: smoothed, and the lowest seen.
         public var smoothedRTT: Duration
+        /// The shortest round trip over this path; nil where the kernel measured none.
         public var minimumRTT: Duration?
         /// How long it was the one that carries; 0 of a connection that is not steered, where that is not known.
         public var timeActive = Duration.zero

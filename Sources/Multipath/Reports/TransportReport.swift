@@ -1,8 +1,11 @@
 /// What carries a connection's bytes. A connection never changes this silently.
 public enum Transport: Sendable, Hashable {
+    /// Multipath TCP (RFC 8684).
     case mptcp
+    /// Plain TCP, and why it is no MPTCP.
     case tcp(fallback: FallbackReason)
 
+    /// Whether it is MPTCP.
     public var isMPTCP: Bool { self == .mptcp }
 
     /// "mptcp" or "tcp", for machines to read.
@@ -33,8 +36,11 @@ public enum FallbackReason: String, Sendable, Hashable, Codable {
 
 /// How a connection came about.
 public struct EstablishmentReport: Sendable, Hashable {
+    /// The host as the caller named it.
     public var host: String
+    /// The port.
     public var port: UInt16
+    /// What the connection is.
     public var transport: Transport
     /// How far the connection's subflows can be steered, and why no further.
     public var control: ControlLevel
@@ -42,10 +48,13 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var mode: MultipathMode
     /// The interface of the attempt that won.
     public var interface: String
+    /// This end; nil where the socket was closed before it was asked for.
     public var local: IPEndpoint?
+    /// The peer's endpoint.
     public var remote: IPEndpoint
     /// What name resolution took, and what it found.
     public var resolution: Duration
+    /// The addresses that the host was found to have.
     public var addresses: [IPAddress]
     /// From the call until the winner was usable.
     public var duration: Duration
@@ -54,7 +63,7 @@ public struct EstablishmentReport: Sendable, Hashable {
     /// Every attempt, in the order they started.
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
-    public var omissions: [CandidateList.Omission]
+    public var omissions: [PathOmission]
 
     /// The attempt that won.
     public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }
@@ -75,6 +84,7 @@ public struct EstablishmentReport: Sendable, Hashable {
 public enum WinReason: String, Sendable, Hashable, Codable {
     /// It was the first choice, and no other was ready before it.
     case firstChoice = "first_choice"
+    /// The first choice failed.
     case firstChoiceFailed = "first_choice_failed"
     /// The first choice had not answered yet.
     case firstChoiceSilent = "first_choice_silent"
@@ -84,8 +94,11 @@ public enum WinReason: String, Sendable, Hashable, Codable {
 
 /// One connection attempt.
 public struct AttemptReport: Sendable, Hashable {
+    /// The interface the attempt was bound to.
     public var interface: String
+    /// Where it connected to.
     public var endpoint: IPEndpoint
+    /// What it asked for.
     public var transport: TransportProtocol
     /// From the call until the attempt started.
     public var startedAfter: Duration
@@ -94,9 +107,12 @@ public struct AttemptReport: Sendable, Hashable {
     /// From its start until the transport's handshake was complete; nil where it never was. What follows until
     /// `duration` is the confirmation, such as TLS, where the caller asked for one.
     public var connectedAfter: Duration?
+    /// How it ended.
     public var outcome: Outcome
 
+    /// How an attempt ended.
     public enum Outcome: Sendable, Hashable {
+        /// It is the connection now.
         case won
         /// Another attempt won, or the race was over.
         case cancelled

@@ -27,6 +27,7 @@ public protocol Resolver: Sendable {
 /// `PathPolicy` prohibits is kept from the connection, not from the system's DNS. `InterfaceResolver` of
 /// MultipathDNS asks over allowed paths only. Where no path is allowed, neither is asked.
 public struct SystemResolver: Resolver {
+    /// The system's resolver.
     public init() {}
 
     public var asksEachPath: Bool { false }

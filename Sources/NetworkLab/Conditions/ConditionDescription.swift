@@ -32,13 +32,17 @@ extension DirectionConditions {
         if delay > .zero { parts.append("delay=\(LabText.time(delay))") }
         if jitter > .zero { parts.append("jitter=\(LabText.time(jitter))") }
         if jitterReorders { parts.append("reorder=jitter") }
-        if let rate {
-            parts.append("rate=\(LabText.rate(rate))")
+        if let rate { parts.append("rate=\(LabText.rate(rate))") }
+        if let trace { parts.append("rate=trace:\(trace.name)") }
+        if rate != nil || trace != nil {
             switch queue {
             case .time(let time): parts.append("queue=\(LabText.time(time))")
             case .bytes(let bytes): parts.append("queue=\(bytes)b")
+            case .coDel: parts.append("queue=codel")
             }
         }
+        if let policing { parts.append("policer=\(LabText.rate(policing.rate))/\(policing.bucket)b") }
+        if aggregation > .zero { parts.append("burst=\(LabText.time(aggregation))") }
         switch loss {
         case .random(let share): if share > 0 { parts.append("loss=\(LabText.share(share))") }
         case .bursts(let share, let length):

@@ -23,7 +23,7 @@ public enum LinkSide: String, Sendable, Hashable, CaseIterable {
 public struct ConditionSetting: Sendable, Hashable {
     public enum Key: String, Sendable, Hashable, CaseIterable {
         case rtt, delay, jitter, rate, queue, loss, burst, gilbert, duplicate, corrupt, reorder, blackhole
-        case middlebox, nat
+        case policer, middlebox, nat, preset
     }
 
     public enum Value: Sendable, Hashable {
@@ -39,6 +39,12 @@ public struct ConditionSetting: Sendable, Hashable {
         /// Nil is neither.
         case side(LinkSide?)
         case middlebox(LinkConditions.Middlebox)
+        case traces(up: RateTrace, down: RateTrace)
+        case coDel
+        /// Nil is no policer.
+        case policing(DirectionConditions.Policing?)
+        /// All conditions of a kind of network.
+        case preset(LinkPreset)
         /// A NAT's patience; nil is no NAT.
         case nat(Duration?)
     }
@@ -47,7 +53,7 @@ public struct ConditionSetting: Sendable, Hashable {
     public var side: LinkSide
     public var value: Value
 
-    /// Reads one setting: `loss=1%`, `up.rate=5mbit`, or the bare word `blackhole`.
+    /// Reads one setting: `loss=1%`, `up.rate=5mbit`, or a bare word: `blackhole`, or a preset's.
     public init(parsing text: Substring) throws(LabTextError) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         var name = parts[0].trimmed
@@ -55,6 +61,10 @@ public struct ConditionSetting: Sendable, Hashable {
         for candidate in [LinkSide.up, .down] where name.hasPrefix("\(candidate.rawValue).") {
             side = candidate
             name = name.dropFirst(candidate.rawValue.count + 1)
+        }
+        if parts.count == 1, side == .both, let preset = LinkPreset(rawValue: String(name)) {
+            (key, self.side, value) = (.preset, .both, .preset(preset))
+            return
         }
         guard let key = Key(rawValue: String(name)) else {
             let keys = Key.allCases.map(\.rawValue)
@@ -81,6 +91,11 @@ public struct ConditionSetting: Sendable, Hashable {
             let name = text.trimmed
             throw LabTextError("'\(name)' has no unit (did you mean '\(name)\(unit)'?); \(key.expectation)")
         }
+        if key == .rate, parts[1].trimmed.hasPrefix("trace:") {
+            let traces = try RateTrace.read(String(parts[1].trimmed.dropFirst(6)))
+            value = .traces(up: traces.up, down: traces.down)
+            return
+        }
         guard let value = key.value(parts[1].trimmed) else {
             throw LabTextError("'\(text.trimmed)' has a bad value; \(key.expectation), as in \(key.example)")
         }
@@ -89,7 +104,7 @@ public struct ConditionSetting: Sendable, Hashable {
 }
 
 extension ConditionSetting.Key {
-    fileprivate var hasSides: Bool { ![.rtt, .blackhole, .middlebox, .nat].contains(self) }
+    fileprivate var hasSides: Bool { ![.rtt, .blackhole, .middlebox, .nat, .preset].contains(self) }
 
     fileprivate var example: String {
         switch self {
@@ -97,16 +112,18 @@ extension ConditionSetting.Key {
         case .delay: "delay=10ms"
         case .jitter: "jitter=5ms"
         case .rate: "rate=50mbit"
-        case .queue: "queue=100ms or queue=64kb"
+        case .queue: "queue=100ms, queue=64kb or queue=codel"
         case .loss: "loss=1%"
-        case .burst: "burst=8"
+        case .burst: "burst=8 or burst=4ms"
         case .gilbert: "gilbert=1%/25%"
         case .duplicate: "duplicate=1%"
         case .corrupt: "corrupt=0.1%"
         case .reorder: "reorder=1%"
         case .blackhole: "blackhole=both"
         case .middlebox: "middlebox=strip"
+        case .policer: "policer=10mbit or policer=10mbit/64kb"
         case .nat: "nat=30s"
+        case .preset: "preset=lte"
         }
     }
 
@@ -116,22 +133,26 @@ extension ConditionSetting.Key {
         case .rtt, .delay, .jitter, .queue: "ms"
         case .rate: "mbit"
         case .loss, .duplicate, .corrupt, .reorder: "%"
-        case .burst, .gilbert, .blackhole, .middlebox, .nat: nil
+        case .policer: "mbit"
+        case .burst, .gilbert, .blackhole, .middlebox, .nat, .preset: nil
         }
     }
 
     fileprivate var expectation: String {
         switch self {
         case .rtt, .delay, .jitter: "expected a time with its unit, an hour at most"
-        case .rate: "expected bits a second with their unit, kbit, mbit or gbit, or 'unlimited'"
-        case .queue: "expected a time with its unit, or a size in b, kb or mb"
+        case .rate: "expected bits a second with their unit, kbit, mbit or gbit, 'unlimited', or trace:FILE"
+        case .queue: "expected a time with its unit, a size in b, kb or mb, or 'codel'"
         case .loss, .duplicate, .corrupt: "expected a share from 0% to 100%"
         case .reorder: "expected a share from 0% to 100%, or 'jitter'"
-        case .burst: "expected how many packets are lost in a row on average, 1 or more"
+        case .burst:
+            "expected how many packets are lost in a row on average, 1 or more, or for how long packets are gathered"
         case .gilbert: "expected TO-BAD%/TO-GOOD%, then perhaps /LOSS-IN-BAD% and /LOSS-IN-GOOD%"
         case .blackhole: "expected both, up, down or none"
         case .middlebox: "expected none, strip, drop or block-joins"
+        case .policer: "expected bits a second with their unit, then perhaps /SIZE, or 'off'"
         case .nat: "expected how long an idle flow is remembered, or 'off'"
+        case .preset: "expected one of \(LinkPreset.allCases.map(\.rawValue).joined(separator: ", "))"
         }
     }
 
@@ -140,11 +161,15 @@ extension ConditionSetting.Key {
         case .rtt, .delay, .jitter: return LabText.time(text).map { .time($0) }
         case .rate: return text == "unlimited" ? .rate(nil) : LabText.rate(text).map { .rate($0) }
         case .queue:
+            if text == "codel" { return .coDel }
             return LabText.time(text).map { .time($0) } ?? LabText.bytes(text).map { .bytes($0) }
         case .loss, .duplicate, .corrupt: return LabText.share(text).map { .share($0) }
         case .reorder: return text == "jitter" ? .jitterReorders : LabText.share(text).map { .share($0) }
         case .burst:
-            return LabText.number(text).flatMap { $0 >= 1 && $0 <= 10_000 ? .count($0) : nil }
+            guard let count = LabText.number(text) else {
+                return LabText.time(text).flatMap { $0 <= .seconds(1) ? .time($0) : nil }
+            }
+            return count >= 1 && count <= 10_000 ? .count(count) : nil
         case .gilbert:
             let texts = text.split(separator: "/", omittingEmptySubsequences: false)
             let shares = texts.compactMap { LabText.share($0) }
@@ -156,6 +181,13 @@ extension ConditionSetting.Key {
         case .blackhole:
             return text == "none" ? .side(nil) : LinkSide(rawValue: String(text)).map { .side($0) }
         case .middlebox: return LinkConditions.Middlebox(rawValue: String(text)).map { .middlebox($0) }
+        case .policer:
+            if text == "off" { return .policing(nil) }
+            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let rate = LabText.rate(parts[0]) else { return nil }
+            guard parts.count == 2 else { return .policing(.init(rate: rate)) }
+            return LabText.bytes(parts[1]).map { .policing(.init(rate: rate, bucket: $0)) }
+        case .preset: return LinkPreset(rawValue: String(text)).map { .preset($0) }
         case .nat: return text == "off" ? .nat(nil) : LabText.time(text).map { .nat($0) }
         }
     }
@@ -192,6 +224,10 @@ extension ConditionSetting {
             conditions.down.isBlackhole = which == .both || which == .down
         case (.middlebox, .middlebox(let box)): conditions.middlebox = box
         case (.nat, .nat(let timeout)): conditions.natTimeout = timeout
+        case (.preset, .preset(let preset)): if let all = try? preset.conditions { conditions = all }
+        case (.rate, .traces(let up, let down)):
+            if side != .down { (conditions.up.trace, conditions.up.rate) = (up, nil) }
+            if side != .up { (conditions.down.trace, conditions.down.rate) = (down, nil) }
         default:
             if side != .down { apply(to: &conditions.up) }
             if side != .up { apply(to: &conditions.down) }
@@ -203,7 +239,10 @@ extension ConditionSetting {
         case (.rtt, .time(let time)): direction.delay = time / 2
         case (.delay, .time(let time)): direction.delay = time
         case (.jitter, .time(let time)): direction.jitter = time
-        case (.rate, .rate(let rate)): direction.rate = rate
+        case (.rate, .rate(let rate)): (direction.rate, direction.trace) = (rate, nil)
+        case (.policer, .policing(let policing)): direction.policing = policing
+        case (.burst, .time(let time)): direction.aggregation = time
+        case (.queue, .coDel): direction.queue = .coDel
         case (.queue, .time(let time)): direction.queue = .time(time)
         case (.queue, .bytes(let bytes)): direction.queue = .bytes(bytes)
         case (.loss, .share(let share)):

@@ -60,7 +60,9 @@ public enum LinkAction: Sendable, Hashable {
                 throw LabTextError("'\(text)' should read \(first) on or \(first) off")
             } else if words.isEmpty {
                 throw LabTextError("expected a condition such as rtt=20ms, or a fault such as down")
-            } else if words.count == 1, !words[0].contains("="), !words[0].hasSuffix("blackhole") {
+            } else if words.count == 1, !words[0].contains("="), !words[0].hasSuffix("blackhole"),
+                LinkPreset(rawValue: words[0]) == nil
+            {
                 let faults = Self.words.map(\.0)
                 throw LabTextError(
                     """

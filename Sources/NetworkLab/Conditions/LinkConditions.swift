@@ -11,8 +11,15 @@ public struct DirectionConditions: Sendable, Hashable {
     /// Bits a second; nil has no limit and no queue. It is what a bulk transfer in full packets gets, as iperf3
     /// and speed tests count it: 1,448 of each 1,500 bytes.
     public var rate: Double?
+    /// The rate is that of a recorded radio link instead.
+    public var trace: RateTrace?
     /// What may wait for the rate's sake. What comes when it is full is dropped.
     public var queue: Queue = .time(.milliseconds(100))
+    /// What exceeds a rate is dropped before the queue; nil for no such limit.
+    public var policing: Policing?
+    /// Wi-Fi's aggregation: a packet that is sent within so long of the one before arrives together with all that are sent
+    /// in the same span. A packet on an idle link arrives alone.
+    public var aggregation: Duration = .zero
     public var loss = Loss.random(0)
     /// The share of packets that arrive twice.
     public var duplication = 0.0
@@ -30,7 +37,28 @@ public struct DirectionConditions: Sendable, Hashable {
         case bytes(Int)
         /// As many bytes as the rate sends in that time.
         case time(Duration)
+        /// Room for 1,000 full packets, of which CoDel (RFC 8289) drops those that wait for too long.
+        case coDel
     }
+
+    /// A policer's token bucket.
+    public struct Policing: Sendable, Hashable {
+        /// Bits a second, counted as `rate` is.
+        public var rate: Double
+        /// Bytes that may exceed it at once.
+        public var bucket: Int
+
+        /// - Parameters:
+        ///   - rate: bits a second.
+        ///   - bucket: bytes; what the rate sends in 100 ms where nil.
+        public init(rate: Double, bucket: Int? = nil) {
+            self.rate = rate
+            self.bucket = max(bucket ?? Int(rate / 80), 3000)
+        }
+    }
+
+    /// The bits of IP packets that make `rate` bits of a bulk transfer: 1,448 of 1,500 bytes are its data.
+    static func lineRate(_ rate: Double) -> Double { rate * 1500 / 1448 }
 
     public enum Loss: Sendable, Hashable {
         /// Each packet by itself.

@@ -30,6 +30,8 @@ public enum LabControl {
     ///   - action: conditions or a word, as `mplab set` takes them.
     ///   - lab: its process number; nil where there is only one.
     public static func set(_ link: String, _ action: String, lab: Int32? = nil) throws(Failure) {
+        // The lab may run in another folder.
+        let action = RateTrace.withAbsolutePaths(action, in: WorkingFolder.path)
         let answer = try ask("set \(link) \(action)", lab: lab)
         guard answer == "ok" else { throw Failure(description: answer) }
     }

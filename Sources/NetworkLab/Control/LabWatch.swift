@@ -87,7 +87,7 @@ final class LabWatch: @unchecked Sendable {
             """
             {"blackholed":\(statistics.blackholed),"bytes":\(statistics.deliveredBytes),\
             "lost":\(statistics.losses),"packets":\(statistics.deliveredPackets),"queue":\(queue),\
-            "queueDrops":\(statistics.queueDrops)}
+            "policed":\(statistics.policed),"queueDrops":\(statistics.queueDrops)}
             """
         }
         return """
@@ -105,8 +105,7 @@ final class LabWatch: @unchecked Sendable {
             LabText.rate(Double(now.deliveredBytes - old.deliveredBytes) * 8 / seconds)
         }
         let drops =
-            report.up.queueDrops + report.up.losses + report.up.blackholed + report.down.queueDrops
-            + report.down.losses + report.down.blackholed
+            [report.up, report.down].reduce(0) { $0 + $1.queueDrops + $1.policed + $1.losses + $1.blackholed }
         return """
             \(name)  up \(rate(report.up, last.up))  down \(rate(report.down, last.down))  queue \
             \(report.upQueue / 1000)/\(report.downQueue / 1000) kB  drops \(drops)  \(conditions.text)

@@ -1,7 +1,8 @@
 // One direction of an emulated link.
 //
 //  receive ──► queue ──► transmitter ──► radio ──► line ──► poll
-//              tail drop  rate           loss      delay, jitter, reordering
+//   policer    tail drop  rate or trace  loss      aggregation, delay, jitter, reordering
+//              or CoDel
 //
 // Rules:
 //  1. A packet waits in the queue until the transmitter has sent what came before it; sending takes its size
@@ -12,7 +13,8 @@
 //  4. On the line packets keep their order, whatever the jitter says, unless reordering is asked for.
 //  5. Times are those at which things happen on the link, not those at which `poll` is called: a late call
 //     delays what it finds, and nothing after it.
-//  6. A blackhole swallows what comes in and what would come out.
+//  6. A policer drops before the queue; CoDel drops what comes to the head of it too late.
+//  7. A blackhole swallows what comes in and what would come out.
 //
 // Call order: `receive` for each packet, then `poll` until it returns nil; again at `nextDeadline`. `change`
 // is legal at any time. Time never goes back: an earlier one is taken for the latest given.
@@ -29,6 +31,7 @@ struct LinkMachine: Sendable {
 
     enum Drop: Sendable, Hashable {
         case queue
+        case policer
         case loss
         case blackhole
     }
@@ -46,6 +49,7 @@ struct LinkMachine: Sendable {
         var deliveredPackets = 0
         var deliveredBytes = 0
         var queueDrops = 0
+        var policed = 0
         var losses = 0
         var blackholed = 0
     }
@@ -55,9 +59,15 @@ struct LinkMachine: Sendable {
     /// Bytes that wait for the transmitter or are being sent.
     private(set) var queuedBytes = 0
 
-    private var queue = RingBuffer<Packet>()
+    private var queue = RingBuffer<Waiting>()
     /// When the first of the queue will have been sent.
     private var sent: MonotonicTime?
+    private var cursor: TraceCursor?
+    private var coDel = CoDel()
+    private var policer: Policer?
+    /// When the last packet was sent, and when those that are being aggregated arrive together.
+    private var lastSent: MonotonicTime?
+    private var burstEnd: MonotonicTime?
     private var line = RingBuffer<Travelling>()
     /// Those out of order, the next one last.
     private var stragglers: [Travelling] = []
@@ -71,6 +81,11 @@ struct LinkMachine: Sendable {
     private var duplicationRandom: SeededRandom
     private var corruptionRandom: SeededRandom
     private var reorderingRandom: SeededRandom
+
+    private struct Waiting: Sendable {
+        var packet: Packet
+        var since: MonotonicTime
+    }
 
     private struct Travelling: Sendable {
         var arrival: MonotonicTime
@@ -86,6 +101,8 @@ struct LinkMachine: Sendable {
 
     init(_ conditions: DirectionConditions = DirectionConditions(), seed: UInt64) {
         self.conditions = conditions
+        cursor = conditions.trace.map { TraceCursor($0, from: .zero) }
+        policer = conditions.policing.map { Policer($0, at: .zero) }
         lossRandom = SeededRandom(seed: seed, stream: 1)
         jitterRandom = SeededRandom(seed: seed, stream: 2)
         duplicationRandom = SeededRandom(seed: seed, stream: 3)
@@ -100,8 +117,11 @@ struct LinkMachine: Sendable {
     var queueLimit: Int {
         switch conditions.queue {
         case .bytes(let bytes): bytes
+        case .coDel: 1000 * 1500
         case .time(let time):
-            conditions.rate.map { Int(time.inSeconds * Self.lineRate($0) / 8) } ?? .max
+            (conditions.trace?.meanRate ?? conditions.rate.map(DirectionConditions.lineRate)).map {
+                Int(time.inSeconds * $0 / 8)
+            } ?? .max
         }
     }
 
@@ -120,14 +140,16 @@ struct LinkMachine: Sendable {
         statistics.receivedBytes += packet.bytes
         if conditions.isBlackhole {
             drop(packet, .blackhole)
-        } else if let rate = conditions.rate {
+        } else if policer?.passes(packet.bytes, at: time) == false {
+            drop(packet, .policer)
+        } else if conditions.rate != nil || cursor != nil {
             guard queue.isEmpty || queuedBytes + packet.bytes <= queueLimit else {
                 drop(packet, .queue)
                 return
             }
-            queue.append(packet)
+            queue.append(Waiting(packet: packet, since: time))
             queuedBytes += packet.bytes
-            if sent == nil { sent = time.advanced(by: Self.sendingTime(packet, rate)) }
+            if sent == nil { sendNext(from: time) }
         } else {
             travel(packet, from: time)
         }
@@ -137,15 +159,22 @@ struct LinkMachine: Sendable {
         advance(to: now)
         let old = conditions
         conditions = new
-        guard old.rate != new.rate, let end = sent, let oldRate = old.rate else { return }
-        if let rate = new.rate {
+        if old.policing != new.policing { policer = new.policing.map { Policer($0, at: time) } }
+        if old.aggregation != new.aggregation { burstEnd = nil }
+        guard old.rate != new.rate || old.trace != new.trace else { return }
+        if old.trace != new.trace { cursor = new.trace.map { TraceCursor($0, from: time) } }
+        guard let end = sent else { return }
+        if cursor != nil || old.trace != nil, cursor != nil || new.rate != nil {
+            // The packet being sent begins anew.
+            sendNext(from: time)
+        } else if let rate = new.rate, let oldRate = old.rate {
             // What is left of the packet being sent goes on at the new rate.
             let left = Double(end.nanoseconds - time.nanoseconds) * oldRate / rate
             sent = MonotonicTime(nanoseconds: time.nanoseconds + Int64(min(left, 1e18)))
         } else {
             sent = nil
             queuedBytes = 0
-            while let packet = queue.popFirst() { travel(packet, from: time) }
+            while let waiting = queue.popFirst() { travel(waiting.packet, from: time) }
         }
     }
 
@@ -167,15 +196,33 @@ struct LinkMachine: Sendable {
 
     private mutating func advance(to now: MonotonicTime) {
         guard now > time else { return }
-        while let end = sent, end <= now, let packet = queue.popFirst() {
+        while let end = sent, end <= now, let packet = queue.popFirst()?.packet {
             queuedBytes -= packet.bytes
             // Nothing keeps the transmitter from going on at once.
-            sent = queue.first.flatMap { next in
-                conditions.rate.map { end.advanced(by: Self.sendingTime(next, $0)) }
-            }
+            sendNext(from: end)
             travel(packet, from: end)
         }
         time = now
+    }
+
+    /// Begins with the head of the queue, or with the first behind it that CoDel leaves there.
+    private mutating func sendNext(from start: MonotonicTime) {
+        sent = nil
+        while let next = queue.first {
+            if conditions.queue == .coDel {
+                let waited = next.since.duration(to: start)
+                if coDel.drops(waited: waited, behind: queuedBytes - next.packet.bytes, at: start) {
+                    _ = queue.popFirst()
+                    queuedBytes -= next.packet.bytes
+                    drop(next.packet, .queue)
+                    continue
+                }
+            }
+            sent =
+                cursor?.send(next.packet.bytes, from: start)
+                ?? conditions.rate.map { start.advanced(by: Self.sendingTime(next.packet, $0)) }
+            return
+        }
     }
 
     private mutating func travel(_ packet: Packet, from start: MonotonicTime) {
@@ -188,7 +235,7 @@ struct LinkMachine: Sendable {
             let jitter = Double(conditions.jitter.wholeNanoseconds)
             delay = max(0, delay + Int64((jitterRandom.share() * 2 - 1) * jitter))
         }
-        let arrival = MonotonicTime(nanoseconds: start.nanoseconds + delay)
+        let arrival = MonotonicTime(nanoseconds: aggregated(start).nanoseconds + delay)
         var travelling = Travelling(
             arrival: arrival, packet: packet,
             copies: duplicationRandom.happens(conditions.duplication) ? 2 : 1,
@@ -203,6 +250,21 @@ struct LinkMachine: Sendable {
             lastArrival = travelling.arrival
             line.append(travelling)
         }
+    }
+
+    /// When what was sent now leaves the radio: together with what else is sent in the same span.
+    private mutating func aggregated(_ now: MonotonicTime) -> MonotonicTime {
+        guard conditions.aggregation > .zero else { return now }
+        defer { lastSent = now }
+        if let end = burstEnd, now <= end { return end }
+        // Alone on an idle link.
+        guard let last = lastSent, last.advanced(by: conditions.aggregation) > now else {
+            burstEnd = nil
+            return now
+        }
+        let end = now.advanced(by: conditions.aggregation)
+        burstEnd = end
+        return end
     }
 
     private mutating func straggle(_ packet: Travelling) {
@@ -242,6 +304,7 @@ struct LinkMachine: Sendable {
     private mutating func drop(_ packet: Packet, _ reason: Drop) {
         switch reason {
         case .queue: statistics.queueDrops += 1
+        case .policer: statistics.policed += 1
         case .loss: statistics.losses += 1
         case .blackhole: statistics.blackholed += 1
         }
@@ -249,9 +312,6 @@ struct LinkMachine: Sendable {
     }
 
     private static func sendingTime(_ packet: Packet, _ rate: Double) -> Duration {
-        .nanoseconds(Int64(Double(packet.bytes * 8) * 1e9 / lineRate(rate)))
+        .nanoseconds(Int64(Double(packet.bytes * 8) * 1e9 / DirectionConditions.lineRate(rate)))
     }
-
-    /// The bits of IP packets that make `rate` bits of a bulk transfer: 1,448 of 1,500 bytes are its data.
-    private static func lineRate(_ rate: Double) -> Double { rate * 1500 / 1448 }
 }

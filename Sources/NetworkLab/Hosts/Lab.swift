@@ -38,9 +38,12 @@ final class Lab: Sendable {
         self.hosts = hosts
         try Self.configureClient(hosts)
         try Self.configureRouterAndServer(hosts, plan)
+        try Self.setCongestionControls(hosts, plan)
         if plan.server.command.isEmpty {
             let transport: TransportProtocol = plan.server.isTCPOnly ? .tcp : .mptcp
-            services = try hosts.server.run { () throws(SystemError) in try ServiceHost(transport) }
+            services = try hosts.server.run { () throws(SystemError) in
+                try ServiceHost(transport, congestion: plan.congestion.server)
+            }
         } else {
             services = nil
         }
@@ -88,6 +91,34 @@ final class Lab: Sendable {
         for name in ["accept_dad", "accept_ra", "router_solicitations"] {
             try ControlFile.sysctl("net/ipv6/conf/default/\(name)", "0")
         }
+    }
+
+    /// Sets what the plan asks for, and says plainly where this machine offers a host something else.
+    private static func setCongestionControls(_ hosts: LabHosts, _ plan: LabPlan) throws {
+        func set(_ name: String, _ control: CongestionControl?, _ host: borrowing NetworkNamespace) throws {
+            guard let control else { return }
+            do throws(SystemError) {
+                try host.run { () throws(SystemError) in
+                    try ControlFile.sysctl("net/ipv4/tcp_congestion_control", control.rawValue)
+                }
+            } catch {
+                // A socket of the lab's own may use what the machine keeps from other namespaces.
+                let isOwn = name == "server" && plan.server.command.isEmpty
+                if isOwn, (try? host.run { () throws(SystemError) in try ServiceHost.check(control) }) != nil
+                {
+                    return
+                }
+                let file = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+                throw Failure(
+                    description: """
+                        congestion \(name)=\(control.rawValue): this machine does not offer it to a lab's \(name) \
+                        (\(error.words)); net.ipv4.tcp_allowed_congestion_control has \
+                        \(InputFile.line(file) ?? "nothing to read")
+                        """)
+            }
+        }
+        try set("client", plan.congestion.client, hosts.client)
+        try set("server", plan.congestion.server, hosts.server)
     }
 
     private static func configureClient(_ hosts: LabHosts) throws(SystemError) {

@@ -5,6 +5,7 @@ public struct LabPlan: Sendable, Hashable {
     public var links: [Link]
     public var families: Families = .both
     public var server = Server()
+    public var congestion = CongestionPlan()
     public var timeline = Timeline()
     /// Two labs of one seed treat the same packets the same.
     public var seed: UInt64 = 1

@@ -5,6 +5,7 @@
 //     link     wwan0 cellular,expensive rtt=60ms
 //     families ipv6                                    both where there is no such line
 //     server   tcp                                     the server speaks only TCP
+//     congestion bbr                                   or client=bbr, server=cubic,client=reno
 //     at 3s wlan0 blackhole                            TIME LINK CONDITIONS or a fault; LINK may be all
 //     from 3s to 9s wlan0 loss=0%..30%,rtt=20ms..1s    conditions that go evenly from one to the other
 //     every 10s                                        then everything starts over
@@ -33,7 +34,7 @@ public struct Scenario: Sendable, Hashable {
             guard !content.isEmpty else { continue }
             do throws(LabTextError) {
                 let (keyword, rest) = content.word
-                if ["about", "families", "server", "every"].contains(keyword) {
+                if ["about", "families", "server", "congestion", "every"].contains(keyword) {
                     if let first = seen.updateValue(number, forKey: String(keyword)) {
                         throw LabTextError("'\(keyword)' is there twice, first in line \(first)")
                     }
@@ -51,11 +52,12 @@ public struct Scenario: Sendable, Hashable {
                         throw LabTextError("'\(rest)' should be mptcp or tcp")
                     }
                     plan.server.isTCPOnly = rest == "tcp"
+                case "congestion": plan.congestion = try CongestionPlan(parsing: rest)
                 case "every": plan.timeline.period = try Self.time(rest, "every")
                 case "at", "from": events.append((number, content))
                 default:
                     throw LabTextError(
-                        "'\(keyword)' begins no line; expected about, link, families, server, at, from or every"
+                        "'\(keyword)' begins no line; expected about, link, families, server, congestion, at, from or every"
                     )
                 }
             } catch {

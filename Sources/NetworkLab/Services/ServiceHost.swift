@@ -1,5 +1,6 @@
 // The runner of the services: listeners and connections on a thread of their own, in the server's network.
 
+import LabNet
 import LinuxNet
 import PathCore
 
@@ -13,8 +14,13 @@ final class ServiceHost: Sendable {
 
     private let thread = EventThread(name: "server")
 
+    private let congestion: CongestionControl?
+
     /// Listens on every port, in the network this thread is in.
-    init(_ transport: TransportProtocol) throws(SystemError) {
+    ///
+    /// - Parameter congestion: what its connections use; the host's where nil.
+    init(_ transport: TransportProtocol, congestion: CongestionControl? = nil) throws(SystemError) {
+        self.congestion = congestion
         try listen(Self.echoPort, transport) { EchoConversation() }
         try listen(Self.sinkPort, transport) { SinkConversation() }
         try listen(Self.sourcePort, transport) { SourceConversation() }
@@ -29,14 +35,21 @@ final class ServiceHost: Sendable {
         let socket = try StreamSocket(.ipv6, transport)
         try socket.listen(on: IPEndpoint(IPAddress(ipv6: 0, 0), port: port))
         let listener = Listener(socket)
-        let thread = thread
+        let (thread, congestion) = (thread, congestion)
         try thread.perform { () throws(SystemError) in
             _ = try thread.add(listener.socket.descriptor.number, for: .readable) { _ in
                 while let socket = listener.socket.accept() {
+                    // It was possible when the lab was built; a connection that it fails for goes on all the same.
+                    if let congestion { try? socket.setCongestionControl(congestion.rawValue) }
                     ServiceConnection(thread, socket, make()).start()
                 }
             }
         }
+    }
+
+    /// Whether a socket of this thread's network may use a congestion control.
+    static func check(_ congestion: CongestionControl) throws(SystemError) {
+        try StreamSocket(.ipv4, .tcp).setCongestionControl(congestion.rawValue)
     }
 
     private final class Listener: Sendable {

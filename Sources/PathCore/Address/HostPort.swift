@@ -2,8 +2,10 @@
 public struct HostPort: Sendable, Hashable, CustomStringConvertible {
     /// A name, or an address without brackets.
     public var host: String
+    /// 1 to 65535; 0 lets the kernel choose, where a program listens.
     public var port: UInt16
 
+    /// A destination of these parts, as they are.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port

@@ -2,10 +2,13 @@
 public struct IPAddress: Sendable, Hashable {
     /// The address family.
     public enum Family: Sendable, Hashable, Comparable, CaseIterable {
+        /// IPv4 (RFC 791).
         case ipv4
+        /// IPv6 (RFC 8200).
         case ipv6
     }
 
+    /// The family.
     public let family: Family
 
     /// For a link-local IPv6 address: the index of the interface it is meant on (RFC 4007); otherwise 0.
@@ -83,9 +86,12 @@ public struct IPAddress: Sendable, Hashable {
 
 /// An address and a port.
 public struct IPEndpoint: Sendable, Hashable {
+    /// The address, with its zone where it is a link-local one.
     public var address: IPAddress
+    /// The port, in this machine's byte order.
     public var port: UInt16
 
+    /// An endpoint of these parts.
     public init(_ address: IPAddress, port: UInt16) {
         self.address = address
         self.port = port

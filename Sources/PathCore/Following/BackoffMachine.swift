@@ -1,12 +1,14 @@
 /// How long to wait before the next of several attempts: at random between nothing and a limit that doubles
 /// (full jitter), so that clients that lost their server at one time don't come back at one time.
 public struct BackoffMachine: Sendable, Hashable {
+    /// The limits of the pauses.
     public struct Configuration: Sendable, Hashable {
         /// The first limit.
         public var base: Duration = .milliseconds(200)
         /// What the limit does not grow beyond.
         public var longest: Duration = .seconds(10)
 
+        /// The defaults.
         public init() {}
     }
 
@@ -14,8 +16,10 @@ public struct BackoffMachine: Sendable, Hashable {
     /// Failures since the last success.
     public private(set) var failures = 0
 
+    /// A machine that has seen no failure.
     public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
 
+    /// Something succeeded: the next pause is short again.
     public mutating func succeeded() { failures = 0 }
 
     /// - Parameter random: from 0 up to 1, not including it.

@@ -25,6 +25,7 @@
 
 /// Why a connection's user is called.
 public enum ReconnectionCause: Sendable, Hashable {
+    /// The first connection.
     case first
     /// The connection before was lost with its path.
     case pathLost(PathTrouble)
@@ -43,6 +44,7 @@ public struct ReconnectionBudget: Sendable, Hashable {
     /// Time in a row without a connection that works.
     public var duration: Duration
 
+    /// A budget of failures in a row, and of time without a connection.
     public init(attempts: Int = 8, within duration: Duration = .seconds(60)) {
         self.attempts = max(1, attempts)
         self.duration = duration

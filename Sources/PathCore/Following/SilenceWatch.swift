@@ -5,7 +5,7 @@
 // answer is one, a refusal too. It asks only while its user awaits bytes, because only then is silence strange
 // at all, and ever less often while the answer is that all is well.
 //
-// Two questions are put before the verdict, half an answer's time apart: one lost packet is no proof. As with
+// Two probes are sent before the verdict, half an answer's time apart: one lost packet is no proof. As with
 // what is sent, each false alarm doubles the time the next verdict takes.
 
 /// Decides when to ask whether a silent path is alive, and what no answer means.
@@ -18,29 +18,31 @@ struct SilenceWatch: Sendable {
     private var received: UInt64?
     /// Samples in a row that found new bytes.
     private var run = 0
-    /// Since when nothing was heard, neither bytes nor an answer.
-    private var silentSince = MonotonicTime.zero
+    /// Since when nothing was heard, neither bytes nor an answer; and how often the answer was that all is well.
+    private var silence = SilenceDetector()
     private var asked: (count: Int, since: MonotonicTime, latest: MonotonicTime)?
-    /// Answers since the last byte.
-    private var answers = 0
     private var falseAlarms = 0
 
     private static let longest = Duration.seconds(30)
+    private static let mostDoublings = 16
 
     /// The user awaits bytes from now on, or does no more.
     mutating func await(_ awaits: Bool, at now: MonotonicTime) {
         guard awaits != isAwaiting else { return }
         isAwaiting = awaits
-        (asked, answers, run, silentSince) = (nil, 0, 0, now)
+        (asked, run) = (nil, 0)
+        silence = SilenceDetector()
+        silence.received(at: now)
         nextSample = awaits ? now : nil
         if !awaits { isDead = false }
     }
 
-    /// The peer's host answered a question.
+    /// The peer's host answered a probe.
     mutating func answered(at now: MonotonicTime) {
         if isDead { falseAlarms = min(falseAlarms + 1, 3) }
-        (isDead, asked, silentSince) = (false, nil, now)
-        answers = min(answers + 1, 16)
+        (isDead, asked) = (false, nil)
+        silence.received(at: now)
+        silence.wasProbed()
         if isAwaiting { nextSample = now }
     }
 
@@ -51,11 +53,13 @@ struct SilenceWatch: Sendable {
         guard isAwaiting else { return false }
         if heard {
             if isDead { falseAlarms = min(falseAlarms + 1, 3) }
-            (isDead, asked, answers, silentSince) = (false, nil, 0, now)
+            (isDead, asked) = (false, nil)
+            silence.received(at: now)
+            silence.forgetProbes()
             run += 1
         }
         guard let asked else {
-            let due = silentSince.advanced(by: quiet(sample))
+            let due = silence.due(after: quiet(sample)) ?? now
             if now < due {
                 nextSample = min(due, now.advanced(by: .milliseconds(25)))
                 // While nothing is late there is no hurry to look again.
@@ -103,7 +107,7 @@ struct SilenceWatch: Sendable {
     private func quiet(_ sample: SubflowSample) -> Duration {
         let first =
             Duration.milliseconds(100) + (run >= 3 ? .zero : sample.smoothedRTT + sample.rttVariation * 4)
-        return min(first * (1 << answers), Self.longest)
+        return min(first * (1 << min(silence.probes, Self.mostDoublings)), Self.longest)
     }
 
     private func answerTime(_ sample: SubflowSample) -> Duration {

@@ -110,7 +110,7 @@ package struct ViabilityMachine: Sendable {
         sentAt = nil
         sending.ingest(sample, at: now)
         let asks = silence.ingest(sample, at: now)
-        // What the tables say is dead needs no question.
+        // What the tables say is dead needs no probe.
         return judge(at: now) + (asks && pathTrouble == nil ? [.probe] : [])
     }
 

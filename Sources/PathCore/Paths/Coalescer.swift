@@ -53,5 +53,6 @@ public struct Coalescing: Sendable, Hashable {
     /// How long a change waits at most. 250 ms unless set.
     public var maximumWait: Duration = .milliseconds(250)
 
+    /// The defaults.
     public init() {}
 }

@@ -66,6 +66,7 @@ public struct PathQuality: Sendable, Hashable {
     /// The signal, in dBm: −50 is strong, −80 weak.
     public var signal: Int?
 
+    /// What is known of the link; nil for what is not.
     public init(linkSpeed: UInt32? = nil, signal: Int? = nil) {
         self.linkSpeed = linkSpeed
         self.signal = signal

@@ -1,9 +1,13 @@
 /// What the process or its user says about an interface by its name, against what the evidence says.
 public struct InterfaceOverride: Sendable, Hashable {
+    /// The type, if it is said.
     public var type: InterfaceType?
+    /// Whether traffic over it costs money, if it is said.
     public var isExpensive: Bool?
+    /// Whether data is to be saved on it, if it is said.
     public var isConstrained: Bool?
 
+    /// An override of what is given.
     public init(type: InterfaceType? = nil, isExpensive: Bool? = nil, isConstrained: Bool? = nil) {
         self.type = type
         self.isExpensive = isExpensive
@@ -13,7 +17,9 @@ public struct InterfaceOverride: Sendable, Hashable {
 
 /// Overrides by interface name, from the program itself and from the environment; the program's win.
 public struct InterfaceOverrides: Sendable, Hashable {
+    /// What the program says, by the interface's name.
     public var configuration: [String: InterfaceOverride]
+    /// What the environment says, by the interface's name.
     public var environment: [String: InterfaceOverride]
 
     public init(

@@ -1,15 +1,20 @@
 /// What kind of interface a path goes through.
 public enum InterfaceType: String, Sendable, Hashable, CaseIterable {
+    /// Ethernet, and what looks like it.
     case wired
+    /// Wi-Fi (IEEE 802.11).
     case wifi
+    /// A modem (WWAN), or a telephone that shares its connection.
     case cellular
     /// A telephone's network over Bluetooth (PAN).
     case bluetooth
+    /// This machine itself.
     case loopback
     /// A VPN or another interface that puts packets into packets.
     case tunnel
     /// Made by software and not known to lead to a wire: veth, bridge, dummy, tap.
     case virtual
+    /// None of the others.
     case other
 
     /// Which type is preferred where everything else is equal: lower first (`design/modes`, "Preference").
@@ -51,11 +56,14 @@ public enum VerdictSource: String, Sendable, Hashable {
 
 /// A verdict and who gave it.
 public struct Verdict<Value: Sendable & Hashable>: Sendable, Hashable {
+    /// What is said.
     public var value: Value
+    /// Where it is known from.
     public var source: VerdictSource
     /// The interface it was really about: a tunnel costs what the interface below it costs.
     public var inheritedFrom: String?
 
+    /// A verdict with its source.
     public init(_ value: Value, _ source: VerdictSource, inheritedFrom: String? = nil) {
         self.value = value
         self.source = source

@@ -1,24 +1,38 @@
 /// One reason why a snapshot differs from the one before it.
 public struct PathChange: Sendable, Hashable, CustomStringConvertible {
+    /// What kind of change it is.
     public enum Reason: String, Sendable, Hashable {
         /// The first snapshot a consumer sees.
         case initial
         /// The machine woke from sleep: what was known of the paths may be old.
         case resumed
+        /// An interface has become a path.
         case pathAppeared = "path_appeared"
+        /// An interface is no path any more.
         case pathLost = "path_lost"
+        /// Another path is the preferred one.
         case primaryChanged = "primary_changed"
+        /// The paths stand in another order.
         case orderChanged = "order_changed"
         /// The same name, another interface: unplugged and plugged in again.
         case interfaceReplaced = "interface_replaced"
+        /// An interface has another name.
         case interfaceRenamed = "interface_renamed"
+        /// A path's type is another one.
         case typeChanged = "type_changed"
+        /// A path's cost, or its source, is another one.
         case expensiveChanged = "expensive_changed"
+        /// Whether data is to be saved on a path, or the source, is another one.
         case constrainedChanged = "constrained_changed"
+        /// A path's addresses have changed.
         case addressesChanged = "addresses_changed"
+        /// A path's gateways have changed.
         case gatewaysChanged = "gateways_changed"
+        /// A path's metric is another one.
         case metricChanged = "metric_changed"
+        /// A path supports other address families.
         case familiesChanged = "families_changed"
+        /// The name servers have changed.
         case nameServersChanged = "name_servers_changed"
         /// Another Wi-Fi network.
         case ssidChanged = "ssid_changed"
@@ -28,12 +42,14 @@ public struct PathChange: Sendable, Hashable, CustomStringConvertible {
         case excludedChanged = "excluded_changed"
     }
 
+    /// What kind of change it is.
     public var reason: Reason
     /// The interface concerned; nil where the change is about all of them.
     public var interface: String?
     /// What it was and what it is, or why.
     public var detail: String?
 
+    /// A change.
     public init(_ reason: Reason, interface: String? = nil, detail: String? = nil) {
         self.reason = reason
         self.interface = interface

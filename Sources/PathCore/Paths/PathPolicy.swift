@@ -3,23 +3,33 @@
 /// prohibited interface, or one of a prohibited type, is refused. (A required interface is meant itself: a
 /// tunnel over it does not do.)
 public struct PathPolicy: Sendable, Hashable {
+    /// Whether paths that cost money may be used.
     public var allowsExpensivePaths = true
+    /// Whether paths on which data is to be saved may be used.
     public var allowsConstrainedPaths = true
+    /// Types that may not be used.
     public var prohibitedInterfaceTypes: Set<InterfaceType> = []
+    /// Interfaces that may not be used, by name.
     public var prohibitedInterfaces: Set<String> = []
     /// If set, only the interface with this name.
     public var requiredInterface: String?
     /// If set, the interface with this name comes first where it is allowed.
     public var preferredInterface: String?
 
+    /// A policy that allows every path.
     public init() {}
 
     /// Why a path is not allowed.
     public enum Refusal: String, Sendable, Hashable, Codable, CustomStringConvertible {
+        /// The path costs money, and the policy allows none that does.
         case expensive
+        /// Data is to be saved on the path, and the policy allows none of those.
         case constrained
+        /// Its type, or the type of what carries it, is prohibited.
         case prohibitedType = "prohibited_type"
+        /// The interface, or what carries it, is prohibited by name.
         case prohibited
+        /// Another interface is required.
         case notRequired = "not_required"
 
         public var description: String {

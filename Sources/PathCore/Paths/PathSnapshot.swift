@@ -13,6 +13,7 @@ public struct PathSnapshot: Sendable, Hashable {
     /// What differs from the snapshot this consumer got before.
     public var changes: [PathChange]
 
+    /// A value of these parts.
     public init(
         generation: UInt64 = 0, interfaces: [PathInterface] = [], excluded: [ExcludedInterface] = [],
         nameServers: [IPAddress] = [], resumes: UInt64 = 0, changes: [PathChange] = []
@@ -25,6 +26,7 @@ public struct PathSnapshot: Sendable, Hashable {
         self.changes = changes
     }
 
+    /// Whether there is a path.
     public enum Status: String, Sendable, Hashable {
         /// There is at least one path.
         case satisfied
@@ -32,6 +34,7 @@ public struct PathSnapshot: Sendable, Hashable {
         case unsatisfied
     }
 
+    /// Whether there is a path.
     public var status: Status { interfaces.isEmpty ? .unsatisfied : .satisfied }
     /// The preferred path.
     public var primary: PathInterface? { interfaces.first }
@@ -39,9 +42,12 @@ public struct PathSnapshot: Sendable, Hashable {
     public var isExpensive: Bool { primary?.isExpensive ?? false }
     /// Whether the preferred path is constrained.
     public var isConstrained: Bool { primary?.isConstrained ?? false }
+    /// Whether any path supports IPv4.
     public var supportsIPv4: Bool { supports(.ipv4) }
+    /// Whether any path supports IPv6.
     public var supportsIPv6: Bool { supports(.ipv6) }
 
+    /// Whether any path supports an address family.
     public func supports(_ family: IPAddress.Family) -> Bool {
         interfaces.contains { $0.supports(family) }
     }
@@ -88,13 +94,17 @@ public struct PathSnapshot: Sendable, Hashable {
 
 /// An interface with all that is known of it as a path.
 public struct PathInterface: Sendable, Hashable {
+    /// The kernel's number of the interface.
     public var index: InterfaceIndex
+    /// The interface's name.
     public var name: String
+    /// The interface's type, and where that is known from.
     public var type: Verdict<InterfaceType>
     /// Whether traffic costs money or uses up an allowance: cellular, a telephone's hotspot.
     public var expensive: Verdict<Expense>
     /// Whether the user asked to save data here.
     public var constrained: Verdict<Bool>
+    /// The addresses of the interface.
     public var addresses: [InterfaceAddress]
     /// The routers of its default routes.
     public var gateways: [IPAddress]
@@ -106,11 +116,14 @@ public struct PathInterface: Sendable, Hashable {
     public var ssid: String?
     /// The interfaces that carry a tunnel's packets, the nearest first; none for one that needs no other.
     public var carriers: [Carrier]
+    /// What is known of the link below IP.
     public var quality: PathQuality
     /// Whether the kernel has both a default route and a usable address here.
     public var supportsIPv4: Bool
+    /// Whether the path supports IPv6: it has an address and a default route.
     public var supportsIPv6: Bool
 
+    /// A value of these parts.
     public init(
         index: InterfaceIndex, name: String, type: Verdict<InterfaceType>,
         expensive: Verdict<Expense> = Verdict(.unknown, .assumed),
@@ -137,16 +150,21 @@ public struct PathInterface: Sendable, Hashable {
 
     /// Whether it is known or guessed to be expensive.
     public var isExpensive: Bool { expensive.value.isExpensive }
+    /// Whether data is to be saved on it (Low Data Mode).
     public var isConstrained: Bool { constrained.value }
     /// The name of the interface that carries a tunnel's packets.
     public var carrier: String? { carriers.first?.name }
 
     /// An interface below another one.
     public struct Carrier: Sendable, Hashable {
+        /// The kernel's number of the interface.
         public var index: InterfaceIndex
+        /// The interface's name.
         public var name: String
+        /// The interface's type.
         public var type: InterfaceType
 
+        /// A value of these parts.
         public init(index: InterfaceIndex, name: String, type: InterfaceType) {
             self.index = index
             self.name = name
@@ -154,6 +172,7 @@ public struct PathInterface: Sendable, Hashable {
         }
     }
 
+    /// Whether the path supports an address family.
     public func supports(_ family: IPAddress.Family) -> Bool {
         family == .ipv4 ? supportsIPv4 : supportsIPv6
     }
@@ -171,13 +190,18 @@ extension PathInterface {
 
 /// An address with the length of its network's prefix.
 public struct InterfaceAddress: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The address.
     public var address: IPAddress
+    /// The length of its network's prefix, in bits.
     public var prefixLength: UInt8
+    /// Whether it may be used.
     public var state: State
     /// Made up for privacy, and replaced after a while (RFC 8981).
     public var isTemporary: Bool
 
+    /// Whether an address may be used (RFC 4862 section 2).
     public enum State: String, Sendable, Hashable {
+        /// It may be used.
         case preferred
         /// Not for new connections, where there is another (RFC 4862 section 5.5.4).
         case deprecated
@@ -185,6 +209,7 @@ public struct InterfaceAddress: Sendable, Hashable, Comparable, CustomStringConv
         case tentative
     }
 
+    /// A value of these parts.
     public init(
         _ address: IPAddress, prefixLength: UInt8, state: State = .preferred, isTemporary: Bool = false
     ) {
@@ -204,15 +229,20 @@ public struct InterfaceAddress: Sendable, Hashable, Comparable, CustomStringConv
 
 /// An interface that is no path to the Internet now.
 public struct ExcludedInterface: Sendable, Hashable {
+    /// The interface.
     public var interface: PathInterface
+    /// Why it is no path.
     public var reason: Reason
 
+    /// A value of these parts.
     public init(_ interface: PathInterface, reason: Reason) {
         self.interface = interface
         self.reason = reason
     }
 
+    /// Why an interface is no path to the Internet.
     public enum Reason: Sendable, Hashable, CustomStringConvertible {
+        /// It is this machine itself.
         case loopback
         /// The administrator has it down.
         case down

@@ -4,6 +4,7 @@ public enum PathTrouble: String, Sendable, Hashable, CaseIterable {
     case interfaceGone = "interface_gone"
     /// The administrator has set it down.
     case down
+    /// The hardware has no link: no cable, no access point, no cell.
     case noCarrier = "no_carrier"
     /// The connection's own address is gone.
     case addressGone = "address_gone"

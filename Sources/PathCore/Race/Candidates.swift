@@ -8,6 +8,7 @@
 public enum TransportProtocol: String, Sendable, Hashable, Codable {
     /// IPPROTO_MPTCP. If the peer does not speak it, the same handshake becomes plain TCP.
     case mptcp
+    /// IPPROTO_TCP.
     case tcp
 }
 
@@ -42,26 +43,9 @@ public enum RouteAnswer: Sendable, Hashable {
 
 /// The candidates for a destination, and for each interface that is left out the reason.
 public struct CandidateList: Sendable, Hashable {
-    /// A path that is left out.
-    public struct Omission: Sendable, Hashable, Codable, CustomStringConvertible {
-        public var interface: String
-        public var reason: String
-        /// The refusal by the caller's own policy; nil where the path itself is unfit.
-        public var refusal: PathPolicy.Refusal?
-
-        public init(interface: String, reason: String, refusal: PathPolicy.Refusal? = nil) {
-            self.interface = interface
-            self.reason = reason
-            self.refusal = refusal
-        }
-
-        /// `wwan0: expensive`
-        public var description: String { "\(interface): \(reason)" }
-    }
-
     /// One list for each path, in order of preference.
     public var branches: [[Candidate]]
-    public var omissions: [Omission]
+    public var omissions: [PathOmission]
     /// Of the paths that are waited for, those that would come before the first list.
     public var awaited: Set<InterfaceIndex> = []
 
@@ -92,7 +76,7 @@ public struct CandidateList: Sendable, Hashable {
         }
         var branches: [[Candidate]] = []
         branches.reserveCapacity(snapshot.interfaces.count)
-        var omissions: [Omission] = []
+        var omissions: [PathOmission] = []
         var awaited: Set<InterfaceIndex> = []
         func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
             var own: [IPAddress] = []
@@ -108,7 +92,7 @@ public struct CandidateList: Sendable, Hashable {
                 }
             } else if let refusal = policy.refusal(of: interface) {
                 omissions.append(
-                    Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal))
+                    PathOmission(interface: interface.name, reason: "\(refusal)", refusal: refusal))
             } else {
                 branches.append(
                     Self.branch(
@@ -172,15 +156,16 @@ public struct CandidateList: Sendable, Hashable {
 
     private static func omission(
         of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
-    ) -> Omission? {
+    ) -> PathOmission? {
         if let exclusion {
             // Loopback is left out of every race but its own: reports need not say so.
-            return exclusion == .loopback ? nil : Omission(interface: interface.name, reason: "\(exclusion)")
+            return exclusion == .loopback
+                ? nil : PathOmission(interface: interface.name, reason: "\(exclusion)")
         }
         if let refusal = policy.refusal(of: interface) {
-            return Omission(interface: interface.name, reason: "\(refusal)", refusal: refusal)
+            return PathOmission(interface: interface.name, reason: "\(refusal)", refusal: refusal)
         }
-        return Omission(interface: interface.name, reason: "no route to the destination")
+        return PathOmission(interface: interface.name, reason: "no route to the destination")
     }
 
     /// A path's candidates, in the order in which they start.

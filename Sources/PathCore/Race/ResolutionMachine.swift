@@ -115,8 +115,10 @@ public struct ResolutionMachine: Sendable {
 
 /// Why a name has no address: the resolver's words.
 public struct ResolutionError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The resolver's words.
     public var reason: String
 
+    /// An error with its reason.
     public init(_ reason: String) { self.reason = reason }
 
     public var description: String { reason }

@@ -45,7 +45,7 @@ struct Handoff: Sendable {
             })
         else { return nil }
         began = now
-        if left.silence.isBulk {
+        if left.stream.isBulk {
             guard trouble == .routeGone, let sample = left.progress.latest else { return nil }
             let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoffAllowance
             wait = .rest(on: left.id)
@@ -85,7 +85,7 @@ struct Handoff: Sendable {
             return sample.sinceAcknowledgement < waited
         case .rest(let id):
             guard subflows.contains(id), case .trouble(.routeGone) = lost[subflows[id].path],
-                let heard = subflows[id].silence.heardAt
+                let heard = subflows[id].stream.silence.heardAt
             else { return true }
             return heard.duration(to: now) >= tuning.dryTime && waited >= tuning.dryTime
         }

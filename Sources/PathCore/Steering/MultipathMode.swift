@@ -7,6 +7,4 @@ public enum MultipathMode: String, Sendable, Hashable, Codable, CaseIterable {
     /// The most throughput all allowed paths give together. A bulk transfer has one subflow more, in reserve over the
     /// less preferred path, for when the other dies.
     case aggregate
-    /// Plain TCP on one path, still raced when connecting.
-    case disabled
 }

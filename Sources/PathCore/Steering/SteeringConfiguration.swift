@@ -9,7 +9,7 @@ package struct SteeringConfiguration: Sendable, Hashable {
     /// no probes can be sent, and nothing is let go that another may need.
     package var isAlone: Bool
     /// How long a connection may be without any path.
-    package var disconnectedTimeout: Duration
+    package var pathLossTimeout: Duration
     /// Whether a path can be probed whether it lives.
     var probes: Bool { !isAcceptor && isAlone }
 
@@ -20,13 +20,13 @@ package struct SteeringConfiguration: Sendable, Hashable {
     package init(
         mode: MultipathMode, policy: PathPolicy = PathPolicy(), isAcceptor: Bool = false,
         isAlone: Bool = true,
-        disconnectedTimeout: Duration = SteeringTuning.disconnectedTimeout, hasHints: Bool = true
+        pathLossTimeout: Duration = SteeringTuning.pathLossTimeout, hasHints: Bool = true
     ) {
         self.mode = mode
         self.policy = policy
         self.isAcceptor = isAcceptor
         self.isAlone = isAlone
-        self.disconnectedTimeout = disconnectedTimeout
+        self.pathLossTimeout = pathLossTimeout
         self.hasHints = hasHints
     }
 }

@@ -16,8 +16,8 @@ public enum SteeringEvent: Sendable, Hashable {
     case answered(String)
     /// No path is left. The data is kept, and goes on as soon as an allowed path appears.
     case stranded
-    /// The caller's patience with having no path has ended (`disconnectedTimeout`).
-    case gaveUp(after: Duration)
+    /// The connection was without a path for as long as `pathLossTimeout` allows.
+    case pathLossTimedOut(after: Duration)
 }
 
 extension SteeringEvent: CustomStringConvertible {
@@ -31,7 +31,7 @@ extension SteeringEvent: CustomStringConvertible {
         case .failed(let path, let trouble): "\(path) failed: \(trouble.words)"
         case .answered(let path): "\(path) answers again"
         case .stranded: "no path is left; waiting for one"
-        case .gaveUp(let patience): "gave up after \(patience.inSeconds) s without a path"
+        case .pathLossTimedOut(let patience): "gave up after \(patience.inSeconds) s without a path"
         }
     }
 
@@ -46,7 +46,7 @@ extension SteeringEvent: CustomStringConvertible {
         case .failed: "failed"
         case .answered: "answered"
         case .stranded: "stranded"
-        case .gaveUp: "gave_up"
+        case .pathLossTimedOut: "path_loss_timed_out"
         }
     }
 
@@ -60,7 +60,7 @@ extension SteeringEvent: CustomStringConvertible {
         case .suspected(let path, let trouble), .failed(let path, let trouble):
             ["interface": path, "reason": trouble.rawValue]
         case .stranded: [:]
-        case .gaveUp(let patience): ["seconds": "\(patience.inSeconds)"]
+        case .pathLossTimedOut(let patience): ["seconds": "\(patience.inSeconds)"]
         }
     }
 }

@@ -71,7 +71,7 @@ extension SteeringMachine {
         // What was on its way there goes another one from now on.
         reconciler.subflows.forEach { $0.progress.carriesSince = now }
         for subflow in leaving {
-            guard let time = subflow.silence.streamedAt else { continue }
+            guard let time = subflow.stream.streamedAt else { continue }
             streamedAt = max(streamedAt ?? time, time)
         }
         awaitStream(at: now)
@@ -129,10 +129,10 @@ extension SteeringMachine {
                 timers.set(.path(path, .retry), at: paths[path].retry.at)
             }
         }
-        let end = since.advanced(by: configuration.disconnectedTimeout)
+        let end = since.advanced(by: configuration.pathLossTimeout)
         if now >= end {
             agenda.isOver = true
-            tell(.gaveUp(after: configuration.disconnectedTimeout))
+            tell(.pathLossTimedOut(after: configuration.pathLossTimeout))
         } else {
             timers.set(.connection(.disconnection), at: end)
         }

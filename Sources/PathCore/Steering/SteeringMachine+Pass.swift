@@ -59,8 +59,8 @@ extension SteeringMachine {
     func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
         guard outstanding <= tuning.bulkOutstanding else { return nil }
         var last: MonotonicTime?
-        for subflow in reconciler.subflows.all where subflow.silence.isBulk {
-            guard let received = subflow.silence.receivedAt else { continue }
+        for subflow in reconciler.subflows.all where subflow.stream.isBulk {
+            guard let received = subflow.stream.silence.receivedAt else { continue }
             last = max(last ?? received, received)
         }
         return last.map { $0.advanced(by: tuning.bulkPause) } ?? now

@@ -53,7 +53,7 @@ extension SteeringMachine {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.)
         if probing.cause == .trouble(.noAnswer), let least = data.progress.latest?.minimumRTT,
-            let heard = data.silence.heardAt,
+            let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime
         {
             return least * tuning.quietAllowance + tuning.quietMargin
@@ -88,7 +88,7 @@ extension SteeringMachine {
     mutating func probeOpened(_ id: SubflowID, at now: MonotonicTime) {
         let path = reconciler.subflows[id].path
         // Where a translator has forgotten the path's own subflow, what the peer sends comes this way. One way is enough:
-        // of several answers to one question the first has shown it.
+        // of several answers the first has shown it.
         let isSerious = paths[path].state.probing.map { !$0.isMeasurement } ?? false
         reconciler.subflows[id].lingersUntil = isSerious ? now.advanced(by: tuning.probeLinger) : now
         paths[path].endProbing()

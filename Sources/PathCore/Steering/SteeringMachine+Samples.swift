@@ -64,7 +64,7 @@ extension SteeringMachine {
         lastActivity = now
         if progress.hasReceived {
             let isShared = sharesStream(id, at: now)
-            reconciler.subflows[id].silence.continues(isShared: isShared, at: now, tuning)
+            reconciler.subflows[id].stream.continues(isShared: isShared, at: now, tuning)
         }
         switch reconciler.subflows[id].role {
         case .probe: observeProbe(id, at: now)
@@ -81,7 +81,7 @@ extension SteeringMachine {
         let own = reconciler.subflows[data]
         guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < probe.requested else { return }
         // Or the peer speaks now and then, and was shown another way in a pause.
-        reconciler.subflows[data].silence.noteGap(tuning)
+        reconciler.subflows[data].stream.noteGap(tuning)
         replace(data, by: id, at: now)
     }
 
@@ -89,9 +89,9 @@ extension SteeringMachine {
         let path = reconciler.subflows[id].path
         // What comes in this way does not come the other.
         if progress.hasReceived, let data = reconciler.subflows.data(on: path),
-            reconciler.subflows[data].silence.isStream
+            reconciler.subflows[data].stream.isStream
         {
-            reconciler.subflows[data].silence.comesElsewhere(at: now)
+            reconciler.subflows[data].stream.comesElsewhere(at: now)
         }
         weigh(.progressBeside, on: path, at: now)
     }
@@ -190,7 +190,7 @@ extension SteeringMachine {
     private var isCalm: Bool {
         !traits.followsLatency && configuration.hasHints && reconciler.isReady
             && reconciler.subflows.all.allSatisfy { subflow in
-                subflow.isOpen && !subflow.silence.isStream && subflow.progress.waitingSince == nil
+                subflow.isOpen && !subflow.stream.isStream && subflow.progress.waitingSince == nil
                     && (subflow.role == .data || subflow.role == .reserve && subflow.isBackup)
                     && paths[subflow.path].isCalm
             }

@@ -34,9 +34,9 @@ extension SteeringMachine {
         let old = reconciler.subflows[data]
         reconciler.subflows[fresh].role = .data
         reconciler.subflows[fresh].lingersUntil = nil
-        reconciler.subflows[fresh].silence.takeGaps(from: old.silence)
-        if old.silence.isFresh(at: now, tuning), let time = old.silence.streamedAt {
-            reconciler.subflows[fresh].silence.expectStream(of: time, at: now)
+        reconciler.subflows[fresh].stream.takeGaps(from: old.stream)
+        if old.stream.isFresh(at: now, tuning), let time = old.stream.streamedAt {
+            reconciler.subflows[fresh].stream.expectStream(of: time, at: now)
         }
         if !old.isBackup, reconciler.subflows[fresh].isBackup { prioritize(fresh, isBackup: false, at: now) }
         reconciler.end(data)
@@ -98,7 +98,7 @@ extension SteeringMachine {
     }
 
     private var isBulk: Bool {
-        outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.silence.isBulk }
+        outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.stream.isBulk }
     }
 
     /// Lets the reserve carry, because a path is being left.

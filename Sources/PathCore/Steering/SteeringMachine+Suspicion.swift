@@ -39,7 +39,7 @@ extension SteeringMachine {
             guard now >= due else { return timers.set(.subflow(id, .silence), at: due) }
             // The probe that is under way decides first.
             guard paths[subflow.path].state.probing == nil else { return }
-            reconciler.subflows[id].silence.wasProbed()
+            reconciler.subflows[id].stream.wasProbed()
             // Not told: a peer with nothing to say is no trouble.
             probe(subflow.path, .trouble(.noAnswer), at: now)
         }
@@ -125,7 +125,7 @@ extension SteeringMachine {
         let path = reconciler.subflows[id].path
         return reconciler.subflows.all.contains { other in
             other.path != path && other.role == .data && !other.isBackup
-                && other.silence.isFresh(at: now, tuning)
+                && other.stream.isFresh(at: now, tuning)
         }
     }
 
@@ -134,7 +134,7 @@ extension SteeringMachine {
         guard let time = streamedAt, tuning.isFresh(time, at: now) else { return }
         reconciler.subflows.forEach { subflow in
             guard subflow.role == .data, subflow.isOpen else { return }
-            subflow.silence.expectStream(of: time, at: now)
+            subflow.stream.expectStream(of: time, at: now)
             streamedAt = nil
         }
         if streamedAt == nil { agenda.schedule(sampleAt: now.advanced(by: tuning.movedStreamLook)) }

@@ -255,7 +255,7 @@ package struct SteeringTuning: Sendable, Hashable {
     // MARK: The connection
 
     /// How long a connection may be without any path, where its user says nothing else.
-    package static let disconnectedTimeout = Duration.seconds(60)
+    package static let pathLossTimeout = Duration.seconds(60)
 
     /// A tuning that many machines share.
     package final class Shared: Sendable {

@@ -49,7 +49,7 @@ struct Subflow: Sendable {
     var prioritizedFrom = MonotonicTime.zero
     /// Whether what is sent over it arrives, and whether what is expected comes.
     var progress = ProgressDetector()
-    var silence = SilenceDetector()
+    var stream = StreamDetector()
     /// For an answered probe: until when it is kept in case data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
@@ -100,14 +100,14 @@ struct Subflow: Sendable {
     mutating func ingest(
         _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> Progress {
-        silence.ingest(sample, after: progress.latest, at: now, tuning)
+        stream.ingest(sample, after: progress.latest, at: now, tuning)
         return progress.ingest(sample, written: written, at: now)
     }
 
     /// When its silence is to be probed; nil while that means nothing.
     func silenceDue(_ tuning: SteeringTuning) -> MonotonicTime? {
         guard role == .data, isOpen, !isBackup, progress.waitingSince == nil else { return nil }
-        return silence.due(tuning)
+        return stream.due(tuning)
     }
 
     /// Whether it is a probe that was answered and is kept no longer.

@@ -25,6 +25,7 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The level that the facts allow.
     public init(_ facts: Facts) {
         if let limit = facts.transport ?? facts.commands {
             self = .observeOnly(because: limit)

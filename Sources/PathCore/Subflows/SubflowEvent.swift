@@ -4,8 +4,10 @@
 /// Names an MPTCP connection among those of its network namespace: a hash of the local key (RFC 8684
 /// section 3.2). MPTCP_INFO tells a socket's own.
 public struct ConnectionToken: Sendable, Hashable, CustomStringConvertible {
+    /// The kernel's number.
     public var value: UInt32
 
+    /// A token of that number.
     public init(_ value: UInt32) { self.value = value }
 
     public var description: String {
@@ -48,6 +50,7 @@ public struct SubflowEnd: Sendable, Hashable {
     /// The T flag of MP_TCPRST: its sender thinks that trying again later may help.
     public var isTransient: Bool
 
+    /// An end with what is known of it.
     public init(error: Int32? = nil, reset: ResetReason? = nil, isTransient: Bool = false) {
         self.error = error
         self.reset = reset
@@ -64,6 +67,7 @@ public struct SubflowEnd: Sendable, Hashable {
 
 /// The reasons of MP_TCPRST (RFC 8684 section 3.6).
 public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
+    /// No reason is given (RFC 8684 section 3.6).
     case unspecified
     /// The option was wrong.
     case mptcpSpecific
@@ -78,6 +82,7 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
     /// One that RFC 8684 does not name.
     case other(UInt8)
 
+    /// The reason of that code.
     public init(code: UInt8) {
         switch code {
         case 0: self = .unspecified

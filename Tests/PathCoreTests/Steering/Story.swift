@@ -19,7 +19,7 @@ struct Story {
         options.delaysAcknowledgements = delaysAcknowledgements
         options.chunkSize = chunkSize
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
-        world.steer(.client, SteeringConfiguration(mode: mode, policy: policy, disconnectedTimeout: patience))
+        world.steer(.client, SteeringConfiguration(mode: mode, policy: policy, pathLossTimeout: patience))
         return world
     }
 

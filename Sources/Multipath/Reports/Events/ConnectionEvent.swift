@@ -10,6 +10,8 @@ public enum ConnectionEvent: Sendable, Hashable {
     case betterPathAvailable(String?)
     /// Another path carries the data of an MPTCP connection now: its interface.
     case pathChanged(String)
+    /// No path is left that the connection may use, and it waits for one: the reason for each interface.
+    case waiting([PathOmission])
     /// What happens to the subflows of an MPTCP connection that is steered.
     case steering(SteeringEvent)
     /// The consumer read too slowly: so many events were dropped here. What holds at this moment follows, as for a
@@ -31,6 +33,8 @@ extension ConnectionEvent: CustomStringConvertible {
         case .betterPathAvailable(let name?): "\(name) would be a better path"
         case .betterPathAvailable(nil): "no other path would be better any more"
         case .pathChanged(let name): "\(name) carries the data now"
+        case .waiting(let omissions):
+            "waiting for a path" + (omissions.isEmpty ? "" : " (\(Self.list(omissions)))")
         case .steering(let event): "\(event)"
         case .dropped(let count): "\(count) event\(count == 1 ? " was" : "s were") read too late, and dropped"
         case .closed(let report): "closed; \(report)"
@@ -45,6 +49,7 @@ extension ConnectionEvent: CustomStringConvertible {
         case .viabilityChanged: "viability"
         case .betterPathAvailable: "better_path"
         case .pathChanged: "path"
+        case .waiting: "waiting"
         case .steering(let event): event.name
         case .dropped: "dropped"
         case .closed: "closed"
@@ -61,8 +66,13 @@ extension ConnectionEvent: CustomStringConvertible {
             ["viable": "\(isViable)", "reason": reason?.rawValue ?? ""]
         case .betterPathAvailable(let name): ["interface": name ?? ""]
         case .pathChanged(let name): ["interface": name]
+        case .waiting(let omissions): ["interfaces": Self.list(omissions)]
         case .steering(let event): event.fields
         case .dropped(let count): ["count": "\(count)"]
         }
+    }
+
+    private static func list(_ omissions: [PathOmission]) -> String {
+        omissions.map(\.description).joined(separator: "; ")
     }
 }

@@ -1,8 +1,8 @@
 // Which consumer of a connection's events gets what.
 //
 // Rules:
-// 1. A consumer first gets what holds at that moment (established, fallback, not viable, a better path, another
-//    carrier), then each fact in order, and `closed` last. Before the connection has begun it waits.
+// 1. A consumer first gets what holds at that moment (established, fallback, not viable, waiting, a better path,
+//    another carrier), then each fact in order, and `closed` last. Before the connection has begun it waits.
 // 2. A consumer that lets more than `limit` events pile up loses them all, is told how many those were, and starts
 //    again with what holds then (rule 1). So nothing grows, and no consumer keeps a stale state.
 // 3. Without consumers only the current state is kept.
@@ -48,6 +48,8 @@ struct ConnectionEventMachine<Waiter> {
     /// Why the connection is not viable; nil while it is.
     private var unviable: ConnectionEvent?
     private var betterPath: String?
+    /// Why the connection waits for a path; nil while it has one.
+    private var waiting: ConnectionEvent?
     /// The path that carries the data, where that is not the one of the establishment.
     private var carrier: String?
     private var consumers: [ConsumerID: Consumer] = [:]
@@ -62,6 +64,7 @@ struct ConnectionEventMachine<Waiter> {
             if let reason = establishment.transport.fallbackReason { events.append(.fallback(reason)) }
         }
         if let unviable { events.append(unviable) }
+        if let waiting { events.append(waiting) }
         if let betterPath { events.append(.betterPathAvailable(betterPath)) }
         if let carrier { events.append(.pathChanged(carrier)) }
         return events
@@ -114,7 +117,11 @@ struct ConnectionEventMachine<Waiter> {
 
     private mutating func note(_ event: ConnectionEvent) {
         switch event {
-        case .viabilityChanged(let isViable, _): unviable = isViable ? nil : event
+        case .viabilityChanged(let isViable, _):
+            unviable = isViable ? nil : event
+            if isViable { waiting = nil }
+        case .waiting: waiting = event
+        case .steering(.joined), .steering(.moved), .steering(.answered): waiting = nil
         case .betterPathAvailable(let name): betterPath = name
         case .pathChanged(let name): carrier = name == establishment?.interface ? nil : name
         case .established, .fallback, .steering, .dropped, .closed: break

@@ -1,117 +1,36 @@
-// Whether a stream that came steadily has stopped. A receiver has nothing outstanding, so for it silence counts; but a
-// peer with nothing to say is silent too, so silence is only a reason to probe.
+// Whether a peer that is to say something has been silent for too long. Silence is no proof: a peer with nothing to say is
+// silent too. So it is a reason to probe, ever less often while the answer is that all is well.
 
-/// Tells when a subflow's silence is to be probed.
+/// Tells when silence is to be probed: on a subflow that brought a stream (`StreamDetector`), and on a plain TCP connection
+/// whose user expects data (`SilenceWatch`). Each has its own pauses.
 struct SilenceDetector: Sendable {
     /// When bytes last came in that carried the stream on, and when any did: behind a lost segment the kernel counts
     /// none until it is sent again.
     private(set) var receivedAt: MonotonicTime?
     private(set) var heardAt: MonotonicTime?
-    /// How many samples in a row found new bytes, each soon after the one before, and nothing sent between: a stream,
-    /// not answers.
-    private(set) var run = 0
-    private var sentBefore: UInt64?
-    /// Whether much came in between the latest two samples.
-    private(set) var isBulk = false
-    /// How often silence was probed since bytes came in last.
+    /// How often silence was probed since the peer last said something.
     private(set) var probes = 0
-    /// How often lately the stream went on behind a probe: it is one with gaps.
-    private(set) var gaps = 0
-    /// Whether bytes came steadily.
-    private(set) var isStream = false
-    /// When the stream was last heard, here or where it came before.
-    private(set) var streamedAt: MonotonicTime?
 
-    /// - Parameter latest: the sample before.
-    mutating func ingest(
-        _ sample: SubflowSample, after latest: SubflowSample?, at now: MonotonicTime, _ tuning: SteeringTuning
-    ) {
-        guard let latest else {
-            isBulk = false
-            return
-        }
-        isBulk = sample.bytesReceived &- latest.bytesReceived > tuning.bulkStep
-        if sample.bytesReceived > latest.bytesReceived {
-            let soon = sample.answerTime(tuning) * 2 + tuning.streamPause
-            let isSoon = receivedAt.map { $0.duration(to: now) < soon } ?? false
-            run = isSoon && sentBefore == sample.bytesSent ? run + 1 : 1
-            sentBefore = sample.bytesSent
-            receivedAt = now.advanced(by: .zero - sample.sinceDataReceived)
-            heardAt = receivedAt
-        } else if sample.receivedSegments != latest.receivedSegments {
-            // The time of these isn't told; it is between the samples.
-            heardAt = now
-        }
-    }
+    /// Bytes came in that carry the stream on; or they are to come in from now on.
+    mutating func received(at time: MonotonicTime) { (receivedAt, heardAt) = (time, time) }
 
-    /// Bytes came in.
-    ///
-    /// - Parameter isShared: whether they are part of a stream that comes over another path as well.
-    mutating func continues(isShared: Bool, at now: MonotonicTime, _ tuning: SteeringTuning) {
-        if probes > 0 {
-            noteGap(tuning)
-        } else if run.isMultiple(of: tuning.gapMemory) {
-            gaps = max(gaps - 1, 0)
-        }
-        probes = 0
-        // An answer to what was sent before the first may be among them.
-        if run >= tuning.streamRun || isShared { isStream = true }
-        if isStream { streamedAt = now }
-    }
-
-    /// The stream had a pause, which a probe fell into.
-    mutating func noteGap(_ tuning: SteeringTuning) { gaps = min(gaps + 1, tuning.mostSilenceGaps) }
+    /// Bytes came in that carry nothing on.
+    mutating func heard(at time: MonotonicTime) { heardAt = time }
 
     /// A probe was sent because of it.
     mutating func wasProbed() { probes += 1 }
 
-    /// From now on bytes are to come in: they come another way as well, or came there before.
-    mutating func expect(at now: MonotonicTime) { (receivedAt, heardAt) = (now, now) }
+    /// The peer has said something: the next silence is probed as soon as the first was.
+    mutating func forgetProbes() { probes = 0 }
 
-    /// A stream comes in another way as well, so nothing is to be asked here.
-    mutating func comesElsewhere(at now: MonotonicTime) {
-        probes = 0
-        expect(at: now)
-    }
-
-    /// A stream that came over another subflow is to go on here.
-    mutating func expectStream(of time: MonotonicTime, at now: MonotonicTime) {
-        (isStream, streamedAt) = (true, time)
-        expect(at: now)
-    }
-
-    /// A stream has its gaps wherever it comes.
-    mutating func takeGaps(from other: SilenceDetector) { gaps = other.gaps }
-
-    /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
-    func due(_ tuning: SteeringTuning) -> MonotonicTime? {
-        guard isStream, let received = receivedAt, let heard = heardAt, let pause = pause(tuning)
-        else { return nil }
-        // Bytes that come but carry nothing on are sent again in vain: our acknowledgements don't get through. But
-        // first a lost segment gets the time to be repaired.
-        return min(heard.advanced(by: pause), received.advanced(by: pause + tuning.repairTime))
-    }
-
-    private func pause(_ tuning: SteeringTuning) -> Duration? {
-        let quiet = tuning.silence * (1 << min(gaps, tuning.mostSilenceGaps))
-        switch probes {
-        case 0: return quiet
-        case 1: return quiet + tuning.secondSilence
-        default:
-            let place = probes - 2
-            return place < tuning.laterSilences.count ? tuning.laterSilences[place] : nil
-        }
-    }
-
-    /// Whether a stream was heard lately. One that was heard long ago has ended.
-    func isFresh(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
-        isStream && streamedAt.map { tuning.isFresh($0, at: now) } ?? false
-    }
-}
-
-extension SteeringTuning {
-    /// Whether a stream that was last heard at a time may still go on.
-    func isFresh(_ time: MonotonicTime, at now: MonotonicTime) -> Bool {
-        time.duration(to: now) < streamMemory
+    /// When silence is to be probed.
+    ///
+    /// - Parameters:
+    ///   - pause: how long it is nothing strange.
+    ///   - repairTime: how much longer bytes may come that carry nothing on: a lost segment gets the time to be repaired.
+    ///     After that they are sent again in vain, because our acknowledgements don't get through.
+    func due(after pause: Duration, repairTime: Duration = .zero) -> MonotonicTime? {
+        guard let receivedAt, let heardAt else { return nil }
+        return min(heardAt.advanced(by: pause), receivedAt.advanced(by: pause + repairTime))
     }
 }

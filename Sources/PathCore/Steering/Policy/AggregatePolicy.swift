@@ -1,6 +1,6 @@
 // Aggregate: the most throughput all allowed paths give together.
 //
-//  1. Every allowed path carries, expensive ones too: who does not want that prohibits them.
+//  1. Every allowed path carries, expensive ones too: a caller that does not want that prohibits them.
 //  2. A path that is suspect is put aside at once: the kernel's scheduler would go on filling it, and data in
 //     the middle of the stream would wait there while the receive buffer fills with what comes after it. (The
 //     kernel never gets out of that by itself: see the deadlock in net/mptcp with small messages.)

@@ -39,7 +39,7 @@ extension SteeringConfiguration {
     func makePolicy() -> any SteeringPolicy {
         let policy: any SteeringPolicy =
             switch mode {
-            case .handover, .disabled: HandoverPolicy()
+            case .handover: HandoverPolicy()
             case .interactive: InteractivePolicy()
             case .aggregate: AggregatePolicy()
             }

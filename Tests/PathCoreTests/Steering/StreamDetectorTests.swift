@@ -3,9 +3,9 @@ import Testing
 @testable import PathCore
 
 @Suite("A stream that a subflow brings")
-struct SilenceDetectorTests {
+struct StreamDetectorTests {
     private let tuning = SteeringTuning()
-    private var detector = SilenceDetector()
+    private var detector = StreamDetector()
     private var latest: SubflowSample?
 
     private func at(_ milliseconds: Int64) -> MonotonicTime {
@@ -30,7 +30,7 @@ struct SilenceDetectorTests {
             ingest(received: bytes, at: 1000 + time)
         }
         #expect(detector.run == 2 && !detector.isStream)
-        #expect(detector.receivedAt == at(1080))
+        #expect(detector.silence.receivedAt == at(1080))
         ingest(received: 300, at: 1120)
         #expect(detector.isStream && detector.streamedAt == at(1120))
     }
@@ -69,7 +69,7 @@ struct SilenceDetectorTests {
         for count in 1...50 as ClosedRange<Int64> {
             ingest(received: 300, segments: UInt32(count), at: 1030 + count * 10)
         }
-        #expect(detector.heardAt == at(1530))
+        #expect(detector.silence.heardAt == at(1530))
         #expect(detector.due(tuning) == at(1030 + 425))
     }
 }
