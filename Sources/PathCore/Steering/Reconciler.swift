@@ -114,7 +114,7 @@ struct Reconciler: Sendable {
     mutating func endAll(on path: PathKey, isCertain: Bool) {
         endAll { $0.path == path }
         if isCertain { subflows.removeAll { $0.path == path } }
-        subflows.forEach { if $0.path == path, $0.role == .reserve { $0.phase = .ending } }
+        subflows.updateEach { if $0.path == path, $0.role == .reserve { $0.phase = .ending } }
     }
 
     private mutating func destroy(_ subflow: Subflow) {

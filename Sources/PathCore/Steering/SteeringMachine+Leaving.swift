@@ -69,7 +69,7 @@ extension SteeringMachine {
         if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
         reconciler.endAll(on: path, isCertain: isCertain)
         // What was on its way there goes another one from now on.
-        reconciler.subflows.forEach { $0.progress.carriesSince = now }
+        reconciler.subflows.updateEach { $0.progress.carriesSince = now }
         for subflow in leaving {
             guard let time = subflow.stream.streamedAt else { continue }
             streamedAt = max(streamedAt ?? time, time)

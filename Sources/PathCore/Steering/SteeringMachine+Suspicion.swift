@@ -132,7 +132,7 @@ extension SteeringMachine {
     /// Has what came over a path that was left go on over the others: the peer's side of them may be no better.
     mutating func awaitStream(at now: MonotonicTime) {
         guard let time = streamedAt, tuning.isFresh(time, at: now) else { return }
-        reconciler.subflows.forEach { subflow in
+        reconciler.subflows.updateEach { subflow in
             guard subflow.role == .data, subflow.isOpen else { return }
             subflow.stream.expectStream(of: time, at: now)
             streamedAt = nil

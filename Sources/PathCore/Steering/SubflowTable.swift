@@ -61,7 +61,7 @@ struct SubflowTable: Sendable {
     mutating func removeAll(where isMeant: (Subflow) -> Bool) { subflows.removeAll(where: isMeant) }
 
     /// Changes every one.
-    mutating func forEach(_ body: (inout Subflow) -> Void) {
+    mutating func updateEach(_ body: (inout Subflow) -> Void) {
         for place in subflows.indices { body(&subflows[place]) }
     }
 
