@@ -106,7 +106,7 @@ struct ConnectionEventsTests {
         #expect(Self.read(&machine, consumer) == [.dropped(Machine.limit + 1), .closed(Self.report), nil])
     }
 
-    @Test("wait for the beginning, and wake who waits with the first one")
+    @Test("wait for the beginning, and wake the waiting consumers with the first one")
     func beforeTheBeginning() {
         var machine = Machine()
         let consumer = machine.addConsumer()

@@ -86,7 +86,7 @@ struct ConnectionFollowerTests {
         _ = socket.report
     }
 
-    @Test("asks a silent peer, and says nothing where that answers")
+    @Test("asks a silent peer's host, and says nothing where that answers")
     func silence() async throws {
         let world = try World()
         let socket = try await world.connect()
@@ -94,7 +94,17 @@ struct ConnectionFollowerTests {
         world.listen(follower)
         try await Program.wait("the connection") { world.accept() != nil }
         follower.expectsData = true
-        for _ in 0..<2 { try await Program.wait("a question") { world.accept() != nil } }
+        // The peer's program sees nothing of it; an answer ends what is suspected of the path.
+        let snapshot = try await world.monitor.currentPath()
+        let path = try #require(snapshot.interface(named: "lo"))
+        for _ in 0..<2 {
+            world.monitor.suspicions.silent(path, at: .now)
+            try await Program.wait("an answer") {
+                world.monitor.suspicions.suspects(in: snapshot, at: .now).isEmpty
+            }
+        }
+        let accepted = world.accept() != nil
+        #expect(!accepted)
         #expect(world.told == [])
         #expect(follower.expectsData)
         follower.stop()

@@ -82,7 +82,7 @@ struct ConnectorTests {
         #expect("\(error)" == "127.0.0.1:\(port): Connection refused")
     }
 
-    @Test("gives up at its timeout when nobody answers, with what it tried")
+    @Test("gives up at its timeout when no answer comes, with what it tried")
     func timeout() async throws {
         let full = try Listener(.tcp, backlog: 0)
         // One connection fills a queue of 0; the next SYN is dropped without a word.

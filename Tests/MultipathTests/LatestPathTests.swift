@@ -34,7 +34,7 @@ struct LatestPathTests {
         #expect(machine.publish(snapshot(2)).map(text) == ["second: #2 primary_changed path_lost"])
     }
 
-    @Test("skip to the newest for a slow consumer, who is told all that changed since the last one it saw")
+    @Test("skip to the newest for a slow consumer, and tell it all that changed since the last one it saw")
     func latestWins() {
         var machine = Machine()
         let consumer = machine.addConsumer()
@@ -57,7 +57,7 @@ struct LatestPathTests {
         #expect(machine.publish(snapshot(4)).map(text) == ["next: #4 primary_changed path_lost"])
     }
 
-    @Test("wake nobody for what is not worth it, and show it to who comes later")
+    @Test("wake no consumer for what is not worth it, and show it to later ones")
     func silentDifference() {
         var machine = Machine()
         let early = machine.addConsumer()
@@ -87,7 +87,7 @@ struct LatestPathTests {
             ])
     }
 
-    @Test("end for a consumer that is cancelled, and for nobody else")
+    @Test("end for a consumer that is cancelled, and for no other")
     func cancellation() {
         var machine = Machine()
         let (first, second) = (machine.addConsumer(), machine.addConsumer())

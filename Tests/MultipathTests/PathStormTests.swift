@@ -8,7 +8,7 @@ import Testing
 @Suite("In a storm of containers", .needsNamespaces, .needs("ip", "unshare"))
 struct PathStormTests {
     @Test(
-        "10,000 veth pairs that come and go are not worth one update, and who asks afterwards sees what is left",
+        "10,000 veth pairs that come and go are not worth one update, and a later question shows what is left",
         .inNamespace(within: .seconds(180)))
     func storm() async throws {
         try await TestNetwork.make()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A name's addresses and the race")
 struct ResolvingTests {
-    @Test("begin with IPv6 as soon as that is answered, though nobody answers for IPv4")
+    @Test("begin with IPv6 as soon as that is answered, though no answer comes for IPv4")
     func sixFirst() async throws {
         let server = try LoopbackListener(.ipv6)
         let connector = Connector(resolver: ScriptedResolver([.ipv6: .answer(["::1"])]))
@@ -66,7 +66,7 @@ struct ResolvingTests {
         #expect(try await ask("other.example", .ipv4) == ["198.51.100.1"])
     }
 
-    @Test("do not hold up a caller who has lost interest")
+    @Test("do not hold up a caller that was cancelled")
     func cancellation() async throws {
         let connector = Connector(resolver: ScriptedResolver([:]))
         let task = Task { try await connector.connect(host: "name.example", port: 9).report }

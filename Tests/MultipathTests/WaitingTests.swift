@@ -52,7 +52,7 @@ struct WaitingTests {
         #expect(waited.withLock { $0 } == ["forbidden0: prohibited"])
     }
 
-    @Test("asks for the name again, which nobody could answer before")
+    @Test("asks for the name again, which could not be answered before")
     func name() async throws {
         let server = try LoopbackListener(.ipv4)
         paths.tell(nil)
@@ -141,7 +141,7 @@ struct PathResolutionTests {
         #expect(asked.withLock { $0.suffix(2) } == [["192.0.2.53"], ["192.0.2.53"]])
     }
 
-    @Test("leave the answer to the machine itself, whoever found it")
+    @Test("leave the answer to the machine itself, over whichever path it was found")
     func ownAddress() async throws {
         let server = try LoopbackListener(.ipv4)
         // Found over another path than loopback.

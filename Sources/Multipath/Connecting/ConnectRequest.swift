@@ -22,14 +22,11 @@ final class ConnectRequest: Sendable {
     func runner(
         _ snapshot: PathSnapshot, begun: MonotonicTime, _ confirmation: RaceRunner.Confirmation? = nil
     ) -> RaceRunner {
-        RaceRunner(
-            host: host, port: port, configuration: configuration, snapshot: snapshot,
-            resolver: connector.resolver, history: connector.history, monitor: connector.monitor,
-            begun: begun, confirmation: confirmation, waiting: waiting)
+        RaceRunner(self, snapshot, begun: begun, confirmation: confirmation)
     }
 
     /// Tells the observations why the race waits for a path; nil where there are none.
-    private var waiting: (@Sendable ([PathOmission]) -> Void)? {
+    var waiting: (@Sendable ([PathOmission]) -> Void)? {
         guard !observations.isEmpty else { return nil }
         return { [observations] omissions in
             for observation in observations { observation.waiting(omissions) }
@@ -105,8 +102,8 @@ final class ConnectRequest: Sendable {
     }
 }
 
-/// A race that is over, to be asked by its caller: who observes the connection hears of it there, and never on the thread
-/// that runs every race.
+/// A race that is over. Its caller asks for the winner; the connection's observers are told there, and never on the
+/// thread that runs every race.
 package struct FinishedRace: Sendable {
     let request: ConnectRequest
     let result: Result<RaceRunner.Result, ConnectionError>
@@ -128,10 +125,10 @@ package struct FinishedRace: Sendable {
         guard let socket = winner.attempt.take() else {
             preconditionFailure("a winner's socket is taken once")
         }
-        let facts = winner.facts.observed(!request.observations.isEmpty)
-        let report = result.report(request, facts)
-        request.connected(report, facts.end)
-        return ConnectedSocket(report: report, pending: PendingConnection(socket: socket, facts: facts))
+        let facts = winner.facts
+        let (report, end) = (result.report(request, facts), facts.makeEnd())
+        request.connected(report, end)
+        return ConnectedSocket(report: report, pending: PendingConnection(socket, facts, end))
     }
 }
 
@@ -145,19 +142,6 @@ extension RaceRunner.Result {
             resolution: resolution, addresses: addresses, duration: duration,
             handshakeRTT: facts.handshakeRTT,
             attempts: attempts, omissions: omissions)
-    }
-}
-
-extension PendingConnection.Facts {
-    /// The same, and the connection's end is told to observers where there are some.
-    func observed(_ isObserved: Bool) -> PendingConnection.Facts {
-        guard isObserved else { return self }
-        var facts = self
-        var meter = TransferMeter(
-            transport: transport, level: level, interface: candidate.interfaceName, started: established)
-        if let sample { meter.ingest(sample, naming: .all) { nil } }
-        facts.end = ConnectionEnd(meter)
-        return facts
     }
 }
 

@@ -1,6 +1,6 @@
 import LinuxNet
 
-/// Brings a connection's end to those who observe it: at once where it has ended before they are known.
+/// Tells a connection's observers of its end: at once where it has ended before they are known.
 final class ConnectionEnd: Sendable {
     private struct State {
         var observations: [any ConnectionObservation] = []

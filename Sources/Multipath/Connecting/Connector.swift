@@ -18,7 +18,7 @@ public struct Connector: Sendable {
     /// What this connector's connections have learnt.
     let history = ConnectionHistory()
 
-    /// The process's own, where no other one is given.
+    /// The process's own: the default wherever a connector is wanted.
     public static let shared = Connector()
 
     /// - Parameters:
@@ -84,7 +84,7 @@ public struct Connector: Sendable {
         return number
     }
 
-    /// The same for a caller who waits in no task. Where none is needed none is made (nothing is observed, the paths are
+    /// The same for a caller outside of any task. Where no task is needed none is made (nothing is observed, the paths are
     /// known, the system's resolver is asked): that is worth some 15,000 instructions of a connection, which the rows
     /// `instructions-channel` and `instructions-channel-name` of the benchmark count.
     ///
@@ -119,12 +119,11 @@ public struct Connector: Sendable {
         discard: @escaping @Sendable (Value) -> Void
     ) async throws(ConnectionError) -> (value: Value, report: EstablishmentReport) {
         let number = try Self.number(of: port, host)
-        let isObserved = !observers.isEmpty
         let confirmation = RaceRunner.Confirmation { attempt, facts in
             guard let socket = attempt.take() else { throw CancellationError() }
-            let facts = facts.observed(isObserved)
+            let end = facts.makeEnd()
             return try await Confirmed(
-                value: confirm(PendingConnection(socket: socket, facts: facts)), facts: facts)
+                value: confirm(PendingConnection(socket, facts, end)), facts: facts, end: end)
         } discard: { confirmed in
             if let confirmed = confirmed as? Confirmed<Value> { discard(confirmed.value) }
         }
@@ -134,13 +133,14 @@ public struct Connector: Sendable {
             preconditionFailure("a confirmed winner has a value")
         }
         let report = result.report(race.request, confirmed.facts)
-        race.request.connected(report, confirmed.facts.end)
+        race.request.connected(report, confirmed.end)
         return (confirmed.value, report)
     }
 
     private struct Confirmed<Value: Sendable>: Sendable {
         var value: Value
         var facts: PendingConnection.Facts
+        var end: ConnectionEnd?
     }
 
     private func race(

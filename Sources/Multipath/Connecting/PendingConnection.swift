@@ -5,21 +5,48 @@ import LinuxNet
 package struct PendingConnection: ~Copyable, Sendable {
     let socket: StreamSocket
     let facts: Facts
+    /// Hears of the connection's end; nil where nothing observes it.
+    let end: ConnectionEnd?
 
-    struct Facts: Sendable {
-        var candidate: Candidate
-        var transport: Transport
+    init(_ socket: consuming StreamSocket, _ facts: Facts, _ end: ConnectionEnd?) {
+        self.socket = socket
+        self.facts = facts
+        self.end = end
+    }
+
+    /// An object, because it is handed on many times.
+    final class Facts: Sendable {
+        let candidate: Candidate
+        let transport: Transport
         /// How far the subflows of an MPTCP connection can be steered.
-        var level: ControlLevel
+        let level: ControlLevel
         /// The socket's state as the handshake was complete.
-        var sample: TransportSample?
-        var established: MonotonicTime
+        let sample: TransportSample?
+        let established = MonotonicTime.now
         /// What is known of the destination's addresses.
-        var addresses: [IPAddress]
-        var configuration: ConnectionConfiguration
-        var monitor: PathMonitor
-        /// Hears of the connection's end; nil where nothing observes it.
-        var end: ConnectionEnd?
+        let addresses: [IPAddress]
+        let request: ConnectRequest
+
+        init(
+            _ candidate: Candidate, _ transport: Transport, _ level: ControlLevel, _ sample: TransportSample?,
+            _ addresses: [IPAddress], _ request: ConnectRequest
+        ) {
+            self.candidate = candidate
+            self.transport = transport
+            self.level = level
+            self.sample = sample
+            self.addresses = addresses
+            self.request = request
+        }
+
+        /// What brings the connection's end to its observers; nil where it has none.
+        func makeEnd() -> ConnectionEnd? {
+            guard !request.observations.isEmpty else { return nil }
+            var meter = TransferMeter(
+                transport: transport, level: level, interface: candidate.interfaceName, started: established)
+            if let sample { meter.ingest(sample, naming: .all) { nil } }
+            return ConnectionEnd(meter)
+        }
 
         var local: IPEndpoint? { sample?.subflows.first?.local }
         /// The handshake's round trip: of the first subflow, before anything else was carried.

@@ -38,9 +38,9 @@ final class RacePlanner {
 
     var hasAllowedPath: Bool { configuration.policy.allowsAny(in: snapshot) }
 
-    /// Who asks for a name where each path asks for itself: every allowed path, and what is no path to the
+    /// The paths that ask for a name where each path asks for itself: every allowed one, and what is no path to the
     /// Internet but has name servers of its own, such as an office's VPN. What those answer leads there or
-    /// nowhere: an address of the Internet is used only by who found it, and over them there is none.
+    /// nowhere: an address of the Internet is used only over the path that found it, and over them there is none.
     var askingPaths: [PathInterface] {
         let others = snapshot.excluded.filter {
             $0.reason == .noDefaultRoute && !$0.interface.nameServers.isEmpty

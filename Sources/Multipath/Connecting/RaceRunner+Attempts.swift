@@ -109,8 +109,7 @@ extension RaceRunner {
     func facts(of attempt: RaceAttempt, _ candidate: Candidate) -> PendingConnection.Facts {
         let (transport, sample) = outcome(of: attempt, candidate)
         return PendingConnection.Facts(
-            candidate: candidate, transport: transport, level: attempt.level, sample: sample,
-            established: .now, addresses: planner.found, configuration: configuration, monitor: monitor)
+            candidate, transport, attempt.level, sample, planner.found, request)
     }
 
     private func outcome(

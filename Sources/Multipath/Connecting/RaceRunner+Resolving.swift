@@ -1,12 +1,12 @@
 import LinuxNet
 
-// Asks resolvers for the name, and takes in their answers.
+// Which resolver is asked for the name over which path, and what becomes of the answers.
 
 extension RaceRunner {
     private var asksEachPath: Bool { resolver?.asksEachPath ?? false }
 
-    /// Asks for the name: every path that may for itself, or the system once for all. Who has asked does not ask
-    /// again.
+    /// Asks for the name: every path that may for itself, or the system once for all. Each asks
+    /// once.
     func resolve() {
         guard IPAddress(host) == nil else { return }
         if asksEachPath {

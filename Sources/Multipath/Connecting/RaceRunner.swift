@@ -40,6 +40,7 @@ actor RaceRunner: EventThreadActor {
         var discard: @Sendable (any Sendable) -> Void
     }
 
+    let request: ConnectRequest
     let host: String
     let configuration: ConnectionConfiguration
     /// Nil for the system's.
@@ -66,7 +67,7 @@ actor RaceRunner: EventThreadActor {
     var kernelSpeaksMPTCP = true
     private var isWaiting = false
 
-    /// A name's resolution by one who asks.
+    /// A name's resolution, asked for once: by a path, or by the machine.
     final class Resolution {
         var machine = ResolutionMachine()
         /// Answers to a question that no longer counts are told by it.
@@ -89,10 +90,10 @@ actor RaceRunner: EventThreadActor {
         var servers: [IPAddress]
     }
 
-    // By who asks: a path, or (nil) the machine.
+    /// By what asks: a path, or (nil) the machine.
     var resolutions = ShortDictionary<RacePlanner.Scope, Resolution>()
     var questions = 0
-    /// Who has asked whether its network translates, and is not answered yet.
+    /// The paths that have asked whether their networks translate, and are not answered yet.
     var translationsOpen: Set<RacePlanner.Scope> = []
     var translationsAsked: Set<RacePlanner.Scope> = []
 
@@ -113,16 +114,18 @@ actor RaceRunner: EventThreadActor {
     }
 
     init(
-        host: String, port: UInt16, configuration: ConnectionConfiguration, snapshot: PathSnapshot,
-        resolver: (any Resolver)?, history: ConnectionHistory, monitor: PathMonitor, begun: MonotonicTime,
-        confirmation: Confirmation? = nil, waiting: (@Sendable ([PathOmission]) -> Void)? = nil
+        _ request: ConnectRequest, _ snapshot: PathSnapshot, begun: MonotonicTime,
+        confirmation: Confirmation? = nil
     ) {
+        let (connector, configuration) = (request.connector, request.configuration)
+        let (monitor, host, port) = (connector.monitor, request.host, request.port)
+        self.request = request
         self.host = host
-        self.waiting = waiting
+        waiting = request.waiting
         self.configuration = configuration
-        self.resolver = resolver
-        self.history = history
         self.monitor = monitor
+        resolver = connector.resolver
+        history = connector.history
         thread = monitor.runtime.thread
         self.begun = begun
         suspicions = monitor.suspicions

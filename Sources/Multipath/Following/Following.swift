@@ -36,7 +36,7 @@ extension PendingConnection {
     package func makeFollower(
         hasHints: Bool = true, families: Set<IPAddress.Family>? = nil, policy: PathPolicy? = nil
     ) throws -> ConnectionFollower {
-        let (candidate, configuration) = (facts.candidate, facts.configuration)
+        let (candidate, configuration) = (facts.candidate, facts.request.configuration)
         let isMPTCP = facts.transport.isMPTCP
         var followed = ConnectionFollower.Facts(transport: facts.transport, level: facts.level)
         if case .mptcp(let token)? = facts.sample?.kind { followed.token = ConnectionToken(token) }
@@ -56,8 +56,9 @@ extension PendingConnection {
             families: families ?? facts.addresses.families, isMPTCP: isMPTCP,
             policy: policy ?? configuration.policy)
         return try ConnectionFollower(
-            socket.descriptor.number, followed, sample: facts.sample, monitor: facts.monitor,
-            end: facts.end)
+            socket.descriptor.number, followed, sample: facts.sample,
+            monitor: facts.request.connector.monitor,
+            end: end)
     }
 }
 

@@ -49,7 +49,7 @@ final class ViabilityRunner: @unchecked Sendable {
 
     func needsSample(at now: MonotonicTime) -> Bool { machine?.needsSample(at: now) ?? false }
 
-    /// What is the case, for those who ask late.
+    /// What is the case, for listeners that come late.
     var told: [ConnectionEvent] {
         var told: [ConnectionEvent] = []
         if let trouble = machine?.trouble { told.append(.viabilityChanged(isViable: false, reason: trouble)) }

@@ -1,4 +1,4 @@
-// Who gets which snapshot: the machine behind `PathMonitor.updates`.
+// Which consumer gets which snapshot: the machine behind `PathMonitor.updates`.
 //
 // Rules: a consumer gets the current snapshot first, then each newer one; one that is slow skips to the
 // newest. It is told what changed since the one it saw, so skipping loses no reason. Equal states are not
@@ -71,7 +71,7 @@ struct LatestPath<Waiter> {
         return Wake(waiter: waiter, snapshot: nil)
     }
 
-    /// No snapshot follows. Who has not seen the newest one still gets it.
+    /// No snapshot follows. A consumer that has not seen the newest one still gets it.
     mutating func end() -> [Wake] {
         isEnded = true
         return consumers.keys.sorted().compactMap { id in

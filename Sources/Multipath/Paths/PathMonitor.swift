@@ -24,8 +24,8 @@ public final class PathMonitor: Sendable {
         public var readsHints = true
         /// Whether NetworkManager is asked over D-Bus, where there is one.
         public var asksNetworkManager = true
-        /// How long the first snapshot waits for NetworkManager's first answer: not at all unless set, for who
-        /// connects can't wait for a guess about costs. It comes as an update then.
+        /// How long the first snapshot waits for NetworkManager's first answer: not at all unless set, for a
+        /// connection can't wait for a guess about costs. It comes as an update then.
         public var waitsForNetworkManager = Duration.zero
         /// Room for so many bytes of notifications instead of the system's default; a test has them overflow.
         package var receiveBuffer: Int?

@@ -93,7 +93,7 @@ final class PathChannel: Sendable {
         }
     }
 
-    /// Delivers what a source found: under a new number, or, where nothing differs that anybody is woken for, in
+    /// Delivers what a source found: under a new number, or, where nothing differs that consumers are woken for, in
     /// the place of the one before.
     /// - Returns: the snapshot as it was delivered.
     func deliver(_ snapshot: PathSnapshot, after before: PathSnapshot?) -> PathSnapshot {

@@ -193,8 +193,8 @@ actor PathWatcher {
         }
     }
 
-    /// Reads what is out of date, and tells it now or when its burst ends. Who has a path wants to know at
-    /// once that it is gone, and who has none that there is one; all else can wait.
+    /// Reads what is out of date, and tells it now or when its burst ends. That the preferred path
+    /// is gone is told at once, and that there is a path after none; all else can wait.
     private func look() {
         guard refresh() else { return }
         let snapshot = reducer.snapshot()
@@ -299,7 +299,7 @@ actor PathWatcher {
 
     private static let resyncInterval = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(1)
-    /// The first for speed, the second in case the one who removes the route is kept waiting.
+    /// The first for speed, the second in case the kernel takes longer to remove the route.
     private static let laterLooks = [Duration.milliseconds(10), .milliseconds(100)]
 
     private func read(_ stale: KernelTables) throws {

@@ -93,7 +93,7 @@ extension TransferReport: CustomStringConvertible {
         "\(transport): " + paths.map(\.description).joined(separator: "; ")
     }
 
-    /// What carried the connection's bytes: the transport, who steers it, each path's part, and how long.
+    /// What carried the connection's bytes: the transport, how far it is steered, each path's part, and how long.
     public var text: String { lines.joined(separator: "\n") }
 
     package var lines: [String] {

@@ -1,4 +1,4 @@
-// Who takes part in a race: allowed paths × addresses × protocols, in the order in which they start.
+// The candidates of a race: allowed paths × addresses × protocols, in the order in which they start.
 //
 // A branch is a path (TAPS, RFC 9623 section 4.1: branch by path first). Inside a branch the first address
 // of each family goes first with every protocol, then the rest: a broken family and a middlebox that drops

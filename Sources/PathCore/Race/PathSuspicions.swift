@@ -1,6 +1,6 @@
-// Which paths are thought to carry nothing just now, so that who connects next does not wait for them.
+// Which paths are thought to carry nothing just now, so that the next connection does not wait for them.
 //
-// A path that swallows packets without a word looks well in the kernel's tables. Who notices first is a
+// A path that swallows packets without a word looks well in the kernel's tables. The first to notice is a
 // connection that is established: what it learnt is worth the next race's first attempt delay. Rules:
 //  1. A suspicion is about a path, though one peer's silence raised it. The peer may be dead, so it
 //     costs the path no more than its head start: it is attempted all the same, and first.

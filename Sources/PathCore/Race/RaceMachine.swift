@@ -1,4 +1,4 @@
-// The race: who connects when, and who wins.
+// The race: which attempt starts when, and which wins.
 //
 // Rules (RFC 8305 section 5, RFC 9623 section 4):
 //  1. Attempts are staggered, never all at once. Inside a branch (a path) the next one starts when the
@@ -13,7 +13,7 @@
 //     handshake, or, where the caller confirms, what the caller calls so (TLS is up): until then the others
 //     go on (RFC 8305 section 5, "a connection that needs TLS").
 //  5. The race fails when nothing is left and nothing more can come, or at its deadline. The deadline binds
-//     everything: it counts from the beginning of name resolution. An answer that came before anybody looked
+//     everything: it counts from the beginning of name resolution. An answer that came before the machine looked
 //     at the clock still wins.
 //  6. A path whose own name server is still being asked is waited for by the less preferred ones, before the
 //     first of them opens: for RFC 8305's Resolution Delay, as A waits for AAAA. Without that a millisecond
