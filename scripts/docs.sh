@@ -10,10 +10,20 @@ scripts/snippets.py
 log=$(mktemp)
 graphs=$(mktemp -d)
 trap 'rm -rf "$log" "$graphs"' EXIT
-# The same build as the tests', so that nothing is built twice.
-swift package --traits Service dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
+# The same build as the tests', so that nothing is built twice. Where the tests were not built, it fails for their own
+# module after it has written all others: so the files tell whether it did what is wanted here.
+begun=$(mktemp -p "$graphs")
+swift package --traits Service dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
 made=$(sed -n 's/^Files written to //p' "$log")
-for module in "${modules[@]}"; do cp "$made/$module"[.@]*.json "$graphs"; done
+for module in "${modules[@]}"; do
+    if [ ! "$made/$module.symbols.json" -nt "$begun" ]; then
+        cat "$log" >&2
+        echo "docs: there is no symbol graph of $module" >&2
+        exit 1
+    fi
+    cp "$made/$module"[.@]*.json "$graphs"
+done
+rm "$begun"
 docc=$(command -v docc || echo "$(dirname "$(realpath "$(command -v swift)")")/docc")
 rm -rf "$target"
 "$docc" convert Documentation.docc --additional-symbol-graph-dir "$graphs" --output-path "$target" \
