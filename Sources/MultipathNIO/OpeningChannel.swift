@@ -38,6 +38,8 @@ final class OpeningChannel<Output: Sendable>: @unchecked Sendable {
     private var channel: (any Channel)?
     private var connection: MultipathConnection?
     private var output: Output?
+    /// Tells when the milestone is reached, until it stands in the pipeline.
+    private var lateObserver: TLSHandshakeHandler?
     private var completion: Completion?
     /// Why the channel is not wanted any more.
     private var abandonment: (any Error)?
@@ -126,20 +128,27 @@ final class OpeningChannel<Output: Sendable>: @unchecked Sendable {
             if let observer, let last = handlers.last {
                 try pipeline.addHandler(observer, position: .after(last))
             }
-            let late = handlers.isEmpty ? observer : nil
+            // Without protocol handlers of the recipe's, the initializer adds those that the observer stands behind.
+            if handlers.isEmpty { lateObserver = observer }
             guard let initializer else {
-                if let late { try pipeline.addHandler(late, position: .last) }
+                try addLateObserver(channel)
                 return loop.makeSucceededVoidFuture()
             }
             return initializer(channel).hop(to: loop).flatMapThrowing { [self] output in
                 self.output = output
                 // The initializer, too, may close it.
                 try ensureOpen()
-                if let late { try channel.pipeline.syncOperations.addHandler(late, position: .last) }
+                try addLateObserver(channel)
             }
         } catch {
             return loop.makeFailedFuture(error)
         }
+    }
+
+    private func addLateObserver(_ channel: any Channel) throws {
+        guard let observer = lateObserver else { return }
+        lateObserver = nil
+        try channel.pipeline.syncOperations.addHandler(observer, position: .last)
     }
 
     /// A channel that is closed must not be registered.
