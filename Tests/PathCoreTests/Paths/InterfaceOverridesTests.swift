@@ -42,14 +42,14 @@ struct InterfaceOverridesTests {
     }
 
     @Test(
-        "is refused with the place and what was expected there",
+        "is refused with the place and what was expected there, with the nearest word",
         arguments: [
             ("wlan0", "'wlan0' should read NAME=WORD, as in wlan0=wifi"),
             ("eth0=wired wlan0=", "'wlan0=' should read NAME=WORD, as in wlan0=wifi"),
             ("=wifi", "'=wifi' should read NAME=WORD, as in wlan0=wifi"),
-            ("wlan0=WiFi", "'WiFi' in 'wlan0=WiFi' is none of \(words)"),
+            ("wlan0=WiFi", "'WiFi' in 'wlan0=WiFi' is none of \(words) (did you mean 'wifi'?)"),
             ("wlan0=wifi,not-wired", "'not-wired' in 'wlan0=wifi,not-wired' is none of \(words)"),
-            ("wlan0==wifi", "'=wifi' in 'wlan0==wifi' is none of \(words)"),
+            ("wlan0==wifi", "'=wifi' in 'wlan0==wifi' is none of \(words) (did you mean 'wifi'?)"),
         ])
     func refuses(text: String, problem: String) {
         #expect { try InterfaceOverrides.parse(text) } throws: {
@@ -88,7 +88,7 @@ struct InterfaceOverridesTests {
             ])
     }
 
-    @Test("about the type decides what is expensive, where nobody speaks of that")
+    @Test("about the type decides what is expensive, where nothing is said of that")
     func typeDecidesExpense() {
         let reducer = SnapshotReducer(
             [.wired("usb0", 2), .cellular("wwan0", 4)], [], [],
