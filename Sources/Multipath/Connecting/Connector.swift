@@ -85,8 +85,8 @@ public struct Connector: Sendable {
     }
 
     /// The same for a caller outside of any task. Where no task is needed none is made (nothing is observed, the paths are
-    /// known, the system's resolver is asked): that is worth some 15,000 instructions of a connection, which the rows
-    /// `instructions-channel` and `instructions-channel-name` of the benchmark count.
+    /// known, the system's resolver is asked): that is worth an estimated 15,000 instructions of a connection; the rows
+    /// `instructions-channel` and `instructions-channel-name` of the benchmark count them all.
     ///
     /// - Parameter completion: called once, on the thread that runs every race or in a task; it must not block.
     package func connect(

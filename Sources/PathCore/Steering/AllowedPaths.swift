@@ -62,11 +62,9 @@ struct AllowedPaths: Sendable {
                 return reason != .down && reason != .noCarrier
             }
         }
-        interfaces = interfaces.filter { policy.refusal(of: $0) == nil && endpoints(on: $0, subflows) != nil }
-        if let preferred = interfaces.firstIndex(where: { $0.name == policy.preferredInterface }) {
-            interfaces.insert(interfaces.remove(at: preferred), at: 0)
-        }
-        list = interfaces.map { AllowedPath(key: paths.key(for: $0.name), interface: $0) }
+        list = policy.allowed(among: interfaces)
+            .filter { endpoints(on: $0, subflows) != nil }
+            .map { AllowedPath(key: paths.key(for: $0.name), interface: $0) }
     }
 
     // MARK: From where to where
