@@ -6,8 +6,11 @@ extension SteeringMachine {
     mutating func succeed(_ data: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[data]
         guard traits.steers, configuration.isAlone, reconciler.isReady else { return }
-        // The peer takes none any more.
-        if reconciler.peerHasEnded { return weigh(.stuck, on: subflow.path, at: now) }
+        guard !reconciler.peerHasEnded else {
+            // The peer takes none any more.
+            if subflow.progress.waitingSince != nil { weigh(.stuck, on: subflow.path, at: now) }
+            return
+        }
         if let existing = successor(on: subflow.path) { return giveUpSlowSuccessor(existing, at: now) }
         // The next answer finds the place free.
         if !reconciler.hasRoom(tuning), giveUpReserve(at: now) { return }
