@@ -48,6 +48,8 @@ public final class PathMonitor: Sendable {
         public var failures = 0
         /// Sockets that broke and were opened again; all was read again.
         public var reopened = 0
+        /// How often tables were read.
+        public var readings = 0
         /// How often notifications woke the monitor.
         public var wakeups = 0
 

@@ -20,6 +20,9 @@ actor PathWatcher {
     private var lateEvents: Set<Int> = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
+    private var budget = ReadingBudget()
+    /// When the tables are read that could not be within the budget.
+    private var postponed: EventThread.Token?
     private let configuration: PathMonitor.Configuration
     private var hints: HintWatch?
     private var networkManager: NetworkManagerWatch?
@@ -152,11 +155,11 @@ actor PathWatcher {
         closeSockets()
         hints?.stop()
         networkManager?.stop()
-        for timer in [retry, delivery, patience].compactMap({ $0 }) + laterLooks.values {
+        for timer in [retry, delivery, patience, postponed].compactMap({ $0 }) + laterLooks.values {
             thread.cancelTimer(timer)
         }
-        (retry, delivery, patience, laterLooks, hints, networkManager) = (nil, nil, nil, [:], nil, nil)
-        channel.end()
+        (retry, delivery, patience, postponed, laterLooks) = (nil, nil, nil, nil, [:])
+        (hints, networkManager) = (nil, nil)
     }
 
     private func takeNotifications() {
@@ -221,6 +224,16 @@ actor PathWatcher {
             guard laterLooks[number] == nil else {
                 // The one that is due may come too early for this event.
                 lateEvents.insert(number)
+        guard postponed == nil else { return }
+        if !stale.isEmpty, let next = budget.take(at: .now) {
+            postponed = thread.schedule(at: next) { [unowned self] in
+                self.assumeIsolated { watcher in
+                    watcher.postponed = nil
+                    if watcher.retry == nil { watcher.look() }
+                }
+            }
+            return
+        }
                 continue
             }
             laterLooks[number] = thread.schedule(at: MonotonicTime.now.advanced(by: delay)) {
@@ -233,7 +246,9 @@ actor PathWatcher {
         laterLooks[number] = nil
         if lateEvents.remove(number) != nil { lookAgain() }
         stale.formUnion(.routes)
-        guard retry == nil, refresh() else { return }
+        guard retry == nil, postponed == nil else { return }
+        guard budget.take(at: .now) == nil else { return look() }
+        guard refresh() else { return }
         if published?.hasSameContent(as: reducer.snapshot()) != true { look() }
     }
 
@@ -332,6 +347,7 @@ actor PathWatcher {
         shared.withLock { counters in
             counters.overflows = earlier.overflows + (notifications?.overflows ?? 0)
             counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
+        if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
             counters.malformed =
                 earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
             counters.malformedHints =
