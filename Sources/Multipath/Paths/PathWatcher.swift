@@ -28,7 +28,8 @@ actor PathWatcher {
     private var networkManager: NetworkManagerWatch?
     /// What NetworkManager said last; nil before its first answer.
     private var managed: [String: NetworkManagerDevice]?
-    /// Until when the first snapshot waits for that.
+    /// Until when the first snapshot waits for the settings, and for NetworkManager; nil for no longer.
+    private var awaited: (settings: MonotonicTime?, networkManager: MonotonicTime?)
     private var patience: EventThread.Token?
     private var lastOpened = MonotonicTime.zero
     /// What sockets counted that are closed now.
@@ -82,23 +83,33 @@ actor PathWatcher {
             readingFailed()
             return
         }
-        if networkManager != nil, configuration.waitsForNetworkManager > .zero {
-            let end = MonotonicTime.now.advanced(by: configuration.waitsForNetworkManager)
-            patience = thread.schedule(at: end) { [unowned self] in
-                self.assumeIsolated { $0.waitNoLonger() }
-            }
-        } else {
-            publish()
+        if hints != nil { awaited.settings = .now.advanced(by: Self.settingsPatience) }
+        if networkManager != nil {
+            awaited.networkManager = .now.advanced(by: configuration.waitsForNetworkManager)
         }
     }
 
-    private func waitNoLonger() {
+    /// Tells the first snapshot as soon as nothing is waited for any more.
+    private func awaitOthers() {
+        let now = MonotonicTime.now
         if let patience { thread.cancelTimer(patience) }
         patience = nil
-        deliver()
+        if hints?.hasSettings == true || awaited.settings.map({ $0 <= now }) ?? false {
+            awaited.settings = nil
+        }
+        if managed != nil || awaited.networkManager.map({ $0 <= now }) ?? false {
+            awaited.networkManager = nil
+        }
+        guard let next = [awaited.settings, awaited.networkManager].compactMap({ $0 }).min() else {
+            return deliver()
+        }
+        patience = thread.schedule(at: next) { [unowned self] in
+            self.assumeIsolated { $0.awaitOthers() }
+        }
     }
 
     // MARK: What others than rtnetlink say
+        awaitOthers()
 
     private func watchHints() {
         if configuration.readsHints {
@@ -119,7 +130,7 @@ actor PathWatcher {
     }
 
     private func hintsChanged() {
-        if patience != nil { return managed == nil ? () : waitNoLonger() }
+        if patience != nil { return awaitOthers() }
         guard published != nil else { return }
         if coalescer.changed(isUrgent: false, at: .now) { deliver() }
         setDeliveryTimer()
@@ -326,6 +337,8 @@ actor PathWatcher {
             recorder?.read(.links)
         }
         if stale.contains(.addresses) {
+    /// The home directory may be one that doesn't answer.
+    private static let settingsPatience = Duration.milliseconds(500)
             reducer.replaceAddresses(try tables.addresses())
             recorder?.read(.addresses)
         }
