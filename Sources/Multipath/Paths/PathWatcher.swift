@@ -52,16 +52,25 @@ actor PathWatcher {
 
     /// - Parameter failed: called before the stream ends, if the monitor can't start.
     nonisolated func start(failed: @escaping @Sendable (PathMonitorError) -> Void) {
+        do throws(SystemError) {
+            try thread.start()
+        } catch {
+            return failed(Self.error(error))
+        }
         thread.submit {
             self.assumeIsolated { watcher in
                 do {
                     try watcher.open()
                 } catch {
-                    failed(PathMonitorError("can't read this machine's paths: \(error)"))
-                    watcher.close()
+                    watcher.release()
+                    failed(Self.error(error))
                 }
             }
         }
+    }
+
+    private nonisolated static func error(_ error: any Error) -> PathMonitorError {
+        PathMonitorError("can't read this machine's paths: \(error)")
     }
 
     nonisolated func stop() {
@@ -87,6 +96,7 @@ actor PathWatcher {
         if networkManager != nil {
             awaited.networkManager = .now.advanced(by: configuration.waitsForNetworkManager)
         }
+        awaitOthers()
     }
 
     /// Tells the first snapshot as soon as nothing is waited for any more.
@@ -109,7 +119,6 @@ actor PathWatcher {
     }
 
     // MARK: What others than rtnetlink say
-        awaitOthers()
 
     private func watchHints() {
         if configuration.readsHints {
@@ -163,6 +172,11 @@ actor PathWatcher {
     }
 
     private func close() {
+        release()
+        channel.end()
+    }
+
+    private func release() {
         closeSockets()
         hints?.stop()
         networkManager?.stop()
@@ -210,6 +224,16 @@ actor PathWatcher {
     /// Reads what is out of date, and tells it now or when its burst ends. That the preferred path
     /// is gone is told at once, and that there is a path after none; all else can wait.
     private func look() {
+        guard postponed == nil else { return }
+        if !stale.isEmpty, let next = budget.take(at: .now) {
+            postponed = thread.schedule(at: next) { [unowned self] in
+                self.assumeIsolated { watcher in
+                    watcher.postponed = nil
+                    if watcher.retry == nil { watcher.look() }
+                }
+            }
+            return
+        }
         guard refresh() else { return }
         let snapshot = reducer.snapshot()
         let isUrgent =
@@ -235,16 +259,6 @@ actor PathWatcher {
             guard laterLooks[number] == nil else {
                 // The one that is due may come too early for this event.
                 lateEvents.insert(number)
-        guard postponed == nil else { return }
-        if !stale.isEmpty, let next = budget.take(at: .now) {
-            postponed = thread.schedule(at: next) { [unowned self] in
-                self.assumeIsolated { watcher in
-                    watcher.postponed = nil
-                    if watcher.retry == nil { watcher.look() }
-                }
-            }
-            return
-        }
                 continue
             }
             laterLooks[number] = thread.schedule(at: MonotonicTime.now.advanced(by: delay)) {
@@ -323,6 +337,8 @@ actor PathWatcher {
         }
     }
 
+    /// The home directory may be one that doesn't answer.
+    private static let settingsPatience = Duration.milliseconds(500)
     private static let resyncInterval = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(1)
     /// The first for speed, the second in case the kernel takes longer to remove the route.
@@ -331,14 +347,13 @@ actor PathWatcher {
     private func read(_ stale: KernelTables) throws {
         guard let tables else { throw PathMonitorError("the netlink socket is closed") }
         recorder?.willRead()
+        if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
         if stale == .all { lastResync = .now }
         if stale.contains(.links) {
             reducer.replaceLinks(try tables.links())
             recorder?.read(.links)
         }
         if stale.contains(.addresses) {
-    /// The home directory may be one that doesn't answer.
-    private static let settingsPatience = Duration.milliseconds(500)
             reducer.replaceAddresses(try tables.addresses())
             recorder?.read(.addresses)
         }
@@ -360,7 +375,6 @@ actor PathWatcher {
         shared.withLock { counters in
             counters.overflows = earlier.overflows + (notifications?.overflows ?? 0)
             counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
-        if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
             counters.malformed =
                 earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
             counters.malformedHints =
