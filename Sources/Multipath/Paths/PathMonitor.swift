@@ -94,6 +94,7 @@ public final class PathMonitor: Sendable {
     /// - Throws: `PathMonitorError` where the kernel refuses a netlink socket or its tables, or where
     ///   `MULTIPATH_INTERFACES` can't be read; what a source of one's own fails with; `CancellationError`.
     public func currentPath() async throws -> PathSnapshot {
+        if !lifetime.mayStartAgain, let failure = lifetime.failure { throw failure }
         for await path in updates { return path }
         try Task.checkCancellation()
         throw lifetime.failure ?? PathMonitorError("the path monitor has stopped")
@@ -122,7 +123,7 @@ public final class PathMonitor: Sendable {
         private let readCounters: @Sendable () -> Counters
         private let isStarted = Locked(false)
         /// Whether a source that failed to start is started again at the next use: what it lacked may be there then.
-        private let mayStartAgain: Bool
+        let mayStartAgain: Bool
 
         init(
             _ source: any PathSource, _ runtime: Runtime, mayStartAgain: Bool = false,
