@@ -61,6 +61,7 @@ public final class PathMonitor: Sendable {
     let lifetime: Lifetime
     /// What connections over its paths have found out by themselves.
     let suspicions = SuspicionBoard()
+    let candidatePaths = LatestCandidatePaths()
 
     /// Reads nothing yet: that happens at first use, and so do its errors.
     public convenience init(_ configuration: Configuration = Configuration()) {
