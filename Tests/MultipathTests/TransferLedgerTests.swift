@@ -75,4 +75,19 @@ struct TransferLedgerTests {
         ledger.count(sent: 1_000, received: 3)
         #expect(text(ledger) == ["wlan0 1 1000 3"])
     }
+
+    @Test("takes counters that no connection can have, and stops at the limit")
+    func impossibleCounters() {
+        var ledger = TransferLedger()
+        // What a kernel tells that counts more bytes sent again than sent, as a difference that wraps.
+        record(&ledger, sample(0, sent: .max, received: 20), sample(1, sent: .max - 4, received: .max))
+        record(&ledger, sample(0, sent: .max, received: .max), sample(1, sent: .max, received: .max))
+        ledger.count(sent: 1_000, received: 2_000)
+        #expect(
+            text(ledger) == ["wlan0 1 \(UInt64.max) \(UInt64.max)", "wwan0 1 \(UInt64.max) \(UInt64.max)"])
+        record(&ledger, sample(3, sent: 1, received: 1))
+        ledger.record([sample(4, sent: .max, received: 1)]) { _, _ in "wlan0" }
+        #expect(ledger.paths().total(\.bytesSent) == .max)
+        #expect(ledger.paths().first?.bytesSent == .max)
+    }
 }

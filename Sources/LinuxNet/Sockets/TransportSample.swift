@@ -199,7 +199,9 @@ extension SubflowSample {
     init(id: UInt32, _ info: mp_tcp_info, local: IPEndpoint?, remote: IPEndpoint?) {
         self.init(
             id: id, local: local?.unmapped, remote: remote?.unmapped,
-            bytesSent: info.bytes_sent &- info.bytes_retrans, bytesRetransmitted: info.bytes_retrans,
+            // The kernel reads the two one after the other.
+            bytesSent: info.bytes_sent - min(info.bytes_retrans, info.bytes_sent),
+            bytesRetransmitted: info.bytes_retrans,
             // The peer's FIN takes a sequence number, which the kernel counts as a byte received.
             bytesReceived: info.bytes_received
                 &- ((State(rawValue: info.state)?.hasFIN ?? false) && info.bytes_received > 0 ? 1 : 0),

@@ -13,36 +13,36 @@ final class ConnectionHistory: Sendable {
     /// When a SYN is sent again (RFC 6298 section 2).
     private static let initialRTO = Duration.seconds(1)
 
-    /// The delay for a path, where something is known of it.
+    /// The delay for a path by its network, where something is known of it.
     func attemptDelay(
-        _ path: PathInterface, _ destination: PathHistory.Destination, at now: MonotonicTime
+        _ network: PathHistory.Network, _ destination: PathHistory.Destination, at now: MonotonicTime
     ) -> Duration? {
-        state.withLock { $0.history.attemptDelay(PathHistory.Network(path), destination, at: now) }
+        state.withLock { $0.history.attemptDelay(network, destination, at: now) }
     }
 
     /// Whether the last attempts over a path got no answer.
     func wasSilent(
-        _ path: PathInterface, _ destination: PathHistory.Destination, at now: MonotonicTime
+        _ network: PathHistory.Network, _ destination: PathHistory.Destination, at now: MonotonicTime
     ) -> Bool {
-        state.withLock { $0.history.wasSilent(PathHistory.Network(path), destination, at: now) }
+        state.withLock { $0.history.wasSilent(network, destination, at: now) }
     }
 
     /// Takes in how the attempts of a race went that has a winner.
     func record(
-        _ attempts: [RaceMachine.Attempt], _ destination: PathHistory.Destination, in snapshot: PathSnapshot,
+        _ attempts: [RaceMachine.Attempt], _ destination: PathHistory.Destination, over paths: CandidatePaths,
         delays: ShortDictionary<InterfaceIndex, Duration>, at now: MonotonicTime
     ) {
         let winner = attempts.first { $0.outcome == .won }?.candidate.interface
         state.withLock { state in
             // What is known of networks that are gone is of no use on the next.
-            if state.generation != snapshot.generation {
-                state.generation = snapshot.generation
-                state.history.keep(Set(snapshot.interfaces.map { PathHistory.Network($0) }))
+            if state.generation != paths.snapshot.generation {
+                state.generation = paths.snapshot.generation
+                state.history.keep(paths.networks)
             }
             var silent: Set<InterfaceIndex> = []
             for attempt in attempts {
-                guard let path = snapshot.path(attempt.candidate.interface) else { continue }
-                let network = PathHistory.Network(path)
+                let interface = attempt.candidate.interface
+                guard let network = paths.network(of: interface) else { continue }
                 let time = attempt.connected.map { attempt.started.duration(to: $0) }
                 if let time, time < Self.initialRTO {
                     state.history.handshake(network, destination, took: time, at: now)
@@ -50,9 +50,9 @@ final class ConnectionHistory: Sendable {
                     // A SYN was lost on the way. How long an answer takes is not told by that (RFC 6298 section
                     // 3), but that the path loses packets is.
                     state.history.silence(network, destination, at: now)
-                } else if attempt.outcome == .cancelled, path.index != winner,
-                    attempt.started.duration(to: now) >= delays[path.index] ?? .seconds(2),
-                    silent.insert(path.index).inserted
+                } else if attempt.outcome == .cancelled, interface != winner,
+                    attempt.started.duration(to: now) >= delays[interface] ?? .seconds(2),
+                    silent.insert(interface).inserted
                 {
                     state.history.silence(network, destination, at: now)
                 }

@@ -9,7 +9,18 @@ final class RacePlanner {
     let port: UInt16
     let configuration: ConnectionConfiguration
     let protocols: [TransportProtocol]
-    var snapshot: PathSnapshot
+    var snapshot: PathSnapshot {
+        didSet { knownPaths = nil }
+    }
+    /// The snapshot's paths, as the caller's rules have them.
+    var paths: CandidatePaths {
+        if let knownPaths { return knownPaths }
+        let paths = pathsMadeLast.paths(of: snapshot, configuration.policy)
+        knownPaths = paths
+        return paths
+    }
+    private var knownPaths: CandidatePaths?
+    private let pathsMadeLast: LatestCandidatePaths
     private let routes: RouteQuestions
     /// By the path that asked; under nil what holds for all.
     var addresses = ShortDictionary<Scope, [IPAddress]>()
@@ -18,13 +29,14 @@ final class RacePlanner {
 
     init(
         port: UInt16, configuration: ConnectionConfiguration, protocols: [TransportProtocol],
-        snapshot: PathSnapshot, routes: RouteQuestions
+        snapshot: PathSnapshot, monitor: PathMonitor
     ) {
         self.port = port
         self.configuration = configuration
         self.protocols = protocols
         self.snapshot = snapshot
-        self.routes = routes
+        pathsMadeLast = monitor.candidatePaths
+        routes = monitor.runtime.routes
     }
 
     /// The paths that the caller's rules allow. One whose name servers are not known gets the system's.
@@ -36,7 +48,7 @@ final class RacePlanner {
         }
     }
 
-    var hasAllowedPath: Bool { configuration.policy.allowsAny(in: snapshot) }
+    var hasAllowedPath: Bool { paths.hasAllowedPath }
 
     /// The paths that ask for a name where each path asks for itself: every allowed one, and what is no path to the
     /// Internet but has name servers of its own, such as an office's VPN. What those answer leads there or
@@ -52,18 +64,18 @@ final class RacePlanner {
     /// Whether the system may be asked for a name: not where the caller's rules refuse every path there is, for
     /// its questions would go over one of them.
     func mayAskTheSystem(for host: String) -> Bool {
-        let isLocal = host == "localhost" || host.hasSuffix(".localhost")
+        if snapshot.interfaces.isEmpty || hasAllowedPath { return true }
         let onLink = snapshot.excluded.contains {
             $0.reason == .noDefaultRoute && configuration.policy.refusal(of: $0.interface) == nil
         }
-        return snapshot.interfaces.isEmpty || hasAllowedPath || onLink || isLocal
+        return onLink || host == "localhost" || host.hasSuffix(".localhost")
     }
 
     /// Whether the destination has IPv6 addresses too, and some path speaks nothing but IPv6: a connection by IPv4
     /// could be joined over it.
     var mayNeedBothFamilies: Bool {
         addresses.contains { $0.value.contains { $0.family == .ipv6 } }
-            && configuration.policy.allowed(in: snapshot).contains { $0.supportsIPv6 && !$0.supportsIPv4 }
+            && paths.hasAllowedPathOfOnlyIPv6
     }
 
     /// Every address found so far, in the order of the paths that found them.
@@ -92,8 +104,8 @@ final class RacePlanner {
     func candidates(awaiting: Set<InterfaceIndex>) -> CandidateList {
         guard hasOwnAnswers else {
             return CandidateList(
-                snapshot: snapshot, policy: configuration.policy, addresses: addresses[.none] ?? [],
-                port: port, protocols: protocols, route: routes.route)
+                paths, addresses: addresses[.none] ?? [], port: port, protocols: protocols,
+                route: routes.route)
         }
         var places: [IPAddress: Set<InterfaceIndex>] = [:]
         let everywhere = Set(addresses[.none] ?? [])
@@ -111,8 +123,7 @@ final class RacePlanner {
             }
         }
         return CandidateList(
-            snapshot: snapshot, policy: configuration.policy, addresses: all, port: port,
-            protocols: protocols, awaiting: awaiting,
+            paths, addresses: all, port: port, protocols: protocols, awaiting: awaiting,
             isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
             route: routes.route)
     }

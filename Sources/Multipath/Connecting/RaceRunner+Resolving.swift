@@ -108,7 +108,8 @@ extension RaceRunner {
         return Set(
             resolutions.compactMap { scope, resolution in
                 guard let scope, resolution.isOpen, planner.addresses[scope] == nil,
-                    planner.snapshot.path(scope).map({ !history.wasSilent($0, destination, at: now) }) ?? true
+                    planner.paths.network(of: scope).map({ !history.wasSilent($0, destination, at: now) })
+                        ?? true
                 else { return nil }
                 return scope
             })
@@ -140,7 +141,7 @@ extension RaceRunner {
     /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The
     /// system's resolver can't say for which path its answer holds: it is asked where there is only one.
     func askForTranslations() {
-        guard planner.snapshot.interfaces.contains(where: planner.needsTranslation) else { return }
+        guard planner.paths.mayNeedTranslation else { return }
         let needy = planner.allowedPaths.filter(planner.needsTranslation)
         guard asksEachPath || needy.count == 1 else { return }
         for path in needy where translationsAsked.insert(path.index).inserted {

@@ -135,7 +135,7 @@ actor RaceRunner: EventThreadActor {
         planner = RacePlanner(
             port: port, configuration: configuration,
             protocols: Self.protocols(configuration.protocols, kernelSpeaksMPTCP),
-            snapshot: snapshot, routes: monitor.runtime.routes)
+            snapshot: snapshot, monitor: monitor)
         var race = RaceMachine.Configuration()
         race.timeout = configuration.connectTimeout
         race.attemptDelay = configuration.attemptDelay
@@ -265,8 +265,8 @@ actor RaceRunner: EventThreadActor {
     private func delay(of interface: InterfaceIndex, at now: MonotonicTime) -> Duration {
         if let known = delays[interface] { return known }
         var delay = configuration.attemptDelay
-        if let path = planner.snapshot.path(interface),
-            let learnt = history.attemptDelay(path, destination, at: now)
+        if let network = planner.paths.network(of: interface),
+            let learnt = history.attemptDelay(network, destination, at: now)
         {
             delay = learnt
         }
@@ -300,7 +300,7 @@ actor RaceRunner: EventThreadActor {
         winner.attempt.unregister(from: thread)
         let candidate = machine.attempts[id].candidate
         history.record(
-            machine.attempts, destination, in: planner.snapshot, delays: delays, at: .now)
+            machine.attempts, destination, over: planner.paths, delays: delays, at: .now)
         conclude(
             winner: Winner(
                 attempt: winner.attempt, facts: facts(of: winner.attempt, candidate), value: winner.value))

@@ -11,29 +11,6 @@ import Synchronization
 /// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
 public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
-    /// What is known of the connection as it begins to be followed.
-    struct Facts: Sendable {
-        var transport: Transport
-        /// How far its subflows can be steered, as far as its socket tells.
-        var level: ControlLevel
-        /// By which the kernel's path manager names it; nil for plain TCP.
-        var token: ConnectionToken?
-        var local: IPEndpoint?
-        var remote: IPEndpoint?
-        /// The interface of the first subflow; 0 and nil where it is not known.
-        var interface: InterfaceIndex = 0
-        var interfaceName: String?
-        /// The destination's other addresses: what has no route to the first may have one to them.
-        var otherRemotes: [IPEndpoint] = []
-        /// When it was established.
-        var established = MonotonicTime.now
-        /// How its subflows are steered; nil for not at all.
-        var steering: SteeringConfiguration?
-        var permissions = SteeringRegistry.Permissions()
-        /// How its path is judged; nil for not at all.
-        var viability: ViabilityRunner.Subject?
-    }
-
     private struct State: ~Copyable {
         /// The second descriptor; nil after the end.
         var descriptor: Descriptor?
@@ -50,7 +27,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         var expectsData = false
     }
 
-    private let facts: Facts
+    private let facts: FollowedFacts
     private let monitor: PathMonitor
     private let end: ConnectionEnd?
     private let state: Locked<State>
@@ -74,7 +51,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     ///   - sample: its state now.
     ///   - end: hears of the connection's end.
     init(
-        _ descriptor: CInt, _ facts: Facts, sample: TransportSample?, monitor: PathMonitor,
+        _ descriptor: CInt, _ facts: FollowedFacts, sample: TransportSample?, monitor: PathMonitor,
         end: ConnectionEnd? = nil
     ) throws(SystemError) {
         self.facts = facts
@@ -219,8 +196,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
 
     /// Ends the following, and lets go of the socket. The subflows stay as they are.
     public func stop() {
-        let ended = state.withLock { state -> (machines: FollowerMachines?, meter: TransferMeter)? in
-            guard let number = state.descriptor?.number else { return nil }
+        let (isFirst, machines) = state.withLock { state -> (Bool, FollowerMachines?) in
+            guard let number = state.descriptor?.number else { return (false, nil) }
             sample(&state, .all)
             // Its owner may go on using the socket.
             endIdleProbe(&state, number)
@@ -228,13 +205,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             state.meter.end()
             state.newListeners = []
             count(&state)
-            let machines = state.machines.take()
-            return (machines, state.meter)
+            return (true, state.machines.take())
         }
-        guard let ended else { return }
-        log.close(ended.meter)
-        end?.ended(ended.meter.report())
-        if let machines = ended.machines {
+        guard isFirst else { return }
+        log.close { [state] in state.withLock { $0.meter.report() } }
+        if let end { end.ended(state.withLock { $0.meter.report() }) }
+        if let machines {
             monitor.runtime.thread.submit { machines.end() }
         } else {
             _ = monitor.runtime.deferredStarts.remove(self)

@@ -2,11 +2,11 @@ import LinuxNet
 
 /// What the event thread does for one connection: runs its machines and takes the samples they ask for, each once for
 /// all. It is made when the connection begins to be followed, and ends with `end`.
-final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
+final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchecked Sendable {
     /// Weak: where the caller drops the follower without stopping it, this ends as well.
     private weak var follower: ConnectionFollower?
     private let monitor: PathMonitor
-    private let facts: ConnectionFollower.Facts
+    private let facts: FollowedFacts
     private var viability: ViabilityRunner?
     private var steering: SteeringRunner?
     /// The paths when the connection came about, until steering begins.
@@ -19,7 +19,7 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
 
     private var runtime: Runtime { monitor.runtime }
 
-    init(_ follower: ConnectionFollower, _ facts: ConnectionFollower.Facts, _ monitor: PathMonitor) {
+    init(_ follower: ConnectionFollower, _ facts: FollowedFacts, _ monitor: PathMonitor) {
         self.follower = follower
         self.facts = facts
         self.monitor = monitor
@@ -27,13 +27,7 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
 
     /// - Parameter first: the paths when the connection came about.
     func begin(_ first: PathSnapshot?) {
-        if let subject = facts.viability {
-            viability = ViabilityRunner(subject, monitor: monitor) { [unowned self] in
-                tell($0)
-            } settle: { [unowned self] in
-                settle()
-            }
-        }
+        viability = ViabilityRunner(facts, monitor: monitor, host: self)
         firstSnapshot = first
         if let token = facts.token, facts.steering != nil {
             assignment = runtime.steering.assignment(of: token, facts.permissions)
@@ -162,7 +156,7 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
 
     func tell(_ event: SteeringEvent) { tell(.steering(event)) }
 
-    private func tell(_ event: ConnectionEvent) {
+    func tell(_ event: ConnectionEvent) {
         follower?.tell(event)
         for listener in listeners { listener(event) }
     }
@@ -187,7 +181,8 @@ final class FollowerMachines: PathListener, SteeringHost, @unchecked Sendable {
         if let timer, timer.deadline <= deadline { return }
         if let timer { runtime.thread.cancelTimer(timer.token) }
         timer = (
-            deadline, runtime.thread.schedule(at: deadline) { [weak self] in self?.timeReached() }
+            // Ended with this: see `end`.
+            deadline, runtime.thread.schedule(at: deadline) { [unowned self] in timeReached() }
         )
     }
 }

@@ -37,26 +37,21 @@ extension PendingConnection {
         hasHints: Bool = true, families: Set<IPAddress.Family>? = nil, policy: PathPolicy? = nil
     ) throws -> ConnectionFollower {
         let (candidate, configuration) = (facts.candidate, facts.request.configuration)
+        let steering = SteeringConfiguration(
+            mode: configuration.mode, policy: configuration.policy,
+            pathLossTimeout: configuration.pathLossTimeout, hasHints: hasHints)
         let isMPTCP = facts.transport.isMPTCP
-        var followed = ConnectionFollower.Facts(transport: facts.transport, level: facts.level)
-        if case .mptcp(let token)? = facts.sample?.kind { followed.token = ConnectionToken(token) }
-        followed.local = facts.local
-        followed.remote = candidate.endpoint
-        followed.interface = candidate.interface
-        followed.interfaceName = candidate.interfaceName
-        followed.established = facts.established
-        if isMPTCP {
-            followed.otherRemotes = facts.addresses.map { IPEndpoint($0, port: candidate.endpoint.port) }
-            followed.steering = SteeringConfiguration(
-                mode: configuration.mode, policy: configuration.policy,
-                pathLossTimeout: configuration.pathLossTimeout, hasHints: hasHints)
-        }
-        followed.viability = ViabilityRunner.Subject(
-            interface: candidate.interfaceName, local: facts.local, remote: candidate.endpoint,
-            families: families ?? facts.addresses.families, isMPTCP: isMPTCP,
-            policy: policy ?? configuration.policy)
         return try ConnectionFollower(
-            socket.descriptor.number, followed, sample: facts.sample,
+            socket.descriptor.number,
+            FollowedFacts(
+                transport: facts.transport, level: facts.level, token: facts.sample?.token,
+                local: facts.local, remote: candidate.endpoint, interface: candidate.interface,
+                interfaceName: candidate.interfaceName,
+                otherRemotes: isMPTCP ? facts.otherRemotes : [], established: facts.established,
+                steering: isMPTCP ? steering : nil,
+                viability: FollowedFacts.Viability(
+                    families: families ?? facts.addresses.families, policy: policy ?? configuration.policy)),
+            sample: facts.sample,
             monitor: facts.request.connector.monitor,
             end: end)
     }
@@ -108,17 +103,15 @@ extension ConnectionFollower {
         fallbackReason: FallbackReason? = nil, monitor: PathMonitor
     ) throws {
         let sample = TransportSample.read(descriptor)
-        var facts = Facts(
+        let token = sample?.token
+        let facts = FollowedFacts(
             transport: Transport(of: descriptor, sample, fallbackReason: fallbackReason),
-            level: .observeOnly(because: .unsupervised))
-        if case .mptcp(let token)? = sample?.kind {
-            facts.token = ConnectionToken(token)
-            facts.steering = configuration
-        }
-        facts.local = SocketOption.localEndpoint(of: descriptor)
-        facts.remote = SocketOption.remoteEndpoint(of: descriptor)
-        facts.permissions = SteeringRegistry.Permissions(
-            isForeign: true, isAcceptor: configuration.isAcceptor, maySteerAll: maySteerAll)
+            level: .observeOnly(because: .unsupervised), token: token,
+            local: SocketOption.localEndpoint(of: descriptor),
+            remote: SocketOption.remoteEndpoint(of: descriptor),
+            steering: token == nil ? nil : configuration,
+            permissions: SteeringRegistry.Permissions(
+                isForeign: true, isAcceptor: configuration.isAcceptor, maySteerAll: maySteerAll))
         try self.init(descriptor, facts, sample: sample, monitor: monitor)
     }
 }
@@ -133,5 +126,20 @@ extension Transport {
             self = .tcp(
                 fallback: fallbackReason ?? (SocketOption.isOpenedForMPTCP(descriptor) ? .peer : .disabled))
         }
+    }
+}
+
+extension TransportSample {
+    /// By which the kernel's path manager names the connection; nil for plain TCP.
+    fileprivate var token: ConnectionToken? {
+        if case .mptcp(let token) = kind { ConnectionToken(token) } else { nil }
+    }
+}
+
+extension PendingConnection.Facts {
+    /// The destination's other addresses, at the same port.
+    fileprivate var otherRemotes: [IPEndpoint] {
+        addresses.filter { $0 != candidate.endpoint.address }
+            .map { IPEndpoint($0, port: candidate.endpoint.port) }
     }
 }

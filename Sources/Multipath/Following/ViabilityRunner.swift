@@ -1,44 +1,38 @@
 import LinuxNet
 
+/// What a `ViabilityRunner` needs of the connection's follower. All on the event thread.
+protocol ViabilityHost: AnyObject {
+    func tell(_ event: ConnectionEvent)
+    /// Something was said to the machine that its host does not know of.
+    func settle()
+}
+
 /// Runs one connection's `ViabilityMachine`: brings it snapshots, samples and the time, asks the peer where it wants
 /// that, and tells the other connections of a path's silence. It lives on the event thread.
 final class ViabilityRunner: @unchecked Sendable {
-    /// What it takes to judge a connection's path.
-    struct Subject: Sendable {
-        /// The interface the connection is bound to; found by its local address where this is nil.
-        var interface: String?
-        var local: IPEndpoint?
-        var remote: IPEndpoint
-        /// In which the destination has addresses.
-        var families: Set<IPAddress.Family>
-        var isMPTCP: Bool
-        /// Which paths the connection may use.
-        var policy: PathPolicy
-    }
-
-    private let subject: Subject
+    private let facts: FollowedFacts
+    private let subject: FollowedFacts.Viability
+    private let remote: IPEndpoint
     private let monitor: PathMonitor
-    private let tell: (ConnectionEvent) -> Void
-    /// Something was said to the machine that its owner does not know of.
-    private let settle: () -> Void
+    private unowned let host: any ViabilityHost
     private var machine: ViabilityMachine?
     private var index: InterfaceIndex = 0
-    private let probes: TCPProbes
+    /// Made for the first probe.
+    private var probes: TCPProbes?
     /// The last sample of bytes that arrived, and when it was taken.
     private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
     private var expectsData = false
     /// Whether samples are taken for what was sent.
     private var isActive = false
 
-    init(
-        _ subject: Subject, monitor: PathMonitor, tell: @escaping (ConnectionEvent) -> Void,
-        settle: @escaping () -> Void
-    ) {
+    /// - Returns: nil for a connection whose path is not judged.
+    init?(_ facts: FollowedFacts, monitor: PathMonitor, host: any ViabilityHost) {
+        guard let subject = facts.viability, let remote = facts.remote else { return nil }
+        self.facts = facts
         self.subject = subject
+        self.remote = remote
         self.monitor = monitor
-        self.tell = tell
-        self.settle = settle
-        probes = TCPProbes(monitor.runtime.thread)
+        self.host = host
     }
 
     /// When to look again; nil for not before something happens.
@@ -60,16 +54,17 @@ final class ViabilityRunner: @unchecked Sendable {
     func ingest(_ snapshot: PathSnapshot) {
         if machine == nil {
             let own =
-                subject.interface.map { snapshot.interface(named: $0) }
-                ?? subject.local.flatMap { snapshot.interface(with: $0.address) }
+                facts.interfaceName.map { snapshot.interface(named: $0) }
+                ?? facts.local.flatMap { snapshot.interface(with: $0.address) }
             guard let own else { return }
             index = own.index
             var configuration = ViabilityMachine.Configuration()
             configuration.policy = subject.policy
             machine = ViabilityMachine(
                 FollowedConnection(
-                    interface: own.index, local: subject.local?.address, remote: subject.remote.address,
-                    families: subject.families, isTCP: !subject.isMPTCP), configuration: configuration)
+                    interface: own.index, local: facts.local?.address, remote: remote.address,
+                    families: subject.families, isTCP: !facts.transport.isMPTCP), configuration: configuration
+            )
         }
         perform(machine?.snapshot(snapshot, at: .now))
         expect(expectsData)
@@ -106,7 +101,7 @@ final class ViabilityRunner: @unchecked Sendable {
     func end() {
         machine = nil
         noteActivity()
-        probes.endAll()
+        probes?.endAll()
     }
 
     private func perform(_ actions: [ViabilityMachine.Action]?) {
@@ -117,19 +112,21 @@ final class ViabilityRunner: @unchecked Sendable {
                 {
                     monitor.suspicions.silent(path, at: .now)
                 }
-                tell(.viabilityChanged(isViable: isViable, reason: trouble))
-            case .betterPath(let name): tell(.betterPathAvailable(name))
+                host.tell(.viabilityChanged(isViable: isViable, reason: trouble))
+            case .betterPath(let name): host.tell(.betterPathAvailable(name))
             case .probe: probe()
             }
         }
     }
 
     private func probe() {
-        probes.start(to: subject.remote, over: index) { [weak self] in
+        let probes = probes ?? TCPProbes(monitor.runtime.thread)
+        self.probes = probes
+        probes.start(to: remote, over: index) { [weak self] in
             guard let self else { return }
             monitor.suspicions.alive(index, since: .now)
             perform(machine?.probeAnswered(at: .now))
-            settle()
+            host.settle()
         }
     }
 }

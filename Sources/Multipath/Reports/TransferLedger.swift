@@ -11,10 +11,29 @@ import LinuxNet
 /// Keeps the newest counters of every subflow that is, and the sums of those that were: a connection may move for
 /// days.
 struct TransferLedger: Sendable {
-    private struct Entry: Sendable {
-        var sample: SubflowSample
+    /// A subflow's newest counters: what a report says of it, and no more, for there is one of these for every
+    /// subflow of every connection.
+    fileprivate struct Entry: Sendable {
+        let id: UInt32
         /// Where its path is in `gone`.
         let path: Int
+        var bytesSent: UInt64
+        var bytesReceived: UInt64
+        var bytesRetransmitted: UInt64
+        var smoothedRTT: Duration
+        var minimumRTT: Duration?
+
+        init(_ sample: SubflowSample, path: Int) {
+            id = sample.id
+            self.path = path
+            bytesSent = sample.bytesSent
+            bytesReceived = sample.bytesReceived
+            bytesRetransmitted = sample.bytesRetransmitted
+            smoothedRTT = sample.smoothedRTT
+            minimumRTT = sample.minimumRTT
+        }
+
+        var carried: UInt64 { bytesSent.addingOrMost(bytesReceived) }
     }
 
     private var entries: [Entry] = []
@@ -40,24 +59,23 @@ struct TransferLedger: Sendable {
     ///   it for a later sample.
     mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String?) {
         for index in entries.indices.reversed()
-        where !samples.contains(where: { $0.id == entries[index].sample.id }) {
+        where !samples.contains(where: { $0.id == entries[index].id }) {
             let entry = entries.remove(at: index)
-            gone[entry.path].add(entry.sample)
+            gone[entry.path].add(entry)
         }
         for sample in samples {
-            if let known = entries.firstIndex(where: { $0.sample.id == sample.id }) {
-                let old = entries[known].sample
-                guard sample.carried >= old.carried, sample.smoothedRTT > .zero || old.smoothedRTT == .zero
-                else {
+            if let known = entries.firstIndex(where: { $0.id == sample.id }) {
+                let (old, new) = (entries[known], Entry(sample, path: entries[known].path))
+                guard new.carried >= old.carried, new.smoothedRTT > .zero || old.smoothedRTT == .zero else {
                     continue
                 }
-                if sample.carried > old.carried { active = entries[known].path }
-                entries[known].sample = sample
+                if new.carried > old.carried { active = new.path }
+                entries[known] = new
             } else if let name = interface(sample, !hasBegun) {
-                let path = path(named: name)
+                let entry = Entry(sample, path: path(named: name))
                 hasBegun = true
-                entries.append(Entry(sample: sample, path: path))
-                if sample.carried > 0 { active = path }
+                entries.append(entry)
+                if entry.carried > 0 { active = entry.path }
             }
         }
     }
@@ -71,7 +89,7 @@ struct TransferLedger: Sendable {
     /// One entry for each interface, in the order in which they first had a subflow.
     func paths() -> [TransferReport.PathTransfer] {
         var paths = pathsBySubflow()
-        if paths.count == 1, sent + received > 0 {
+        if paths.count == 1, sent > 0 || received > 0 {
             // With one path nothing is left to divide, and the user's count has no duplicates in it.
             paths[0].bytesSent = sent
             paths[0].bytesReceived = received
@@ -81,10 +99,11 @@ struct TransferLedger: Sendable {
 
     private func pathsBySubflow() -> [TransferReport.PathTransfer] {
         var paths = gone
-        for entry in entries { paths[entry.path].add(entry.sample) }
+        for entry in entries { paths[entry.path].add(entry) }
         guard paths.indices.contains(active) else { return paths }
-        paths[active].bytesSent += sent.subtractingOrZero(paths.reduce(0) { $0 + $1.bytesSent })
-        paths[active].bytesReceived += received.subtractingOrZero(paths.reduce(0) { $0 + $1.bytesReceived })
+        // What is left of the whole fits, because no more than the whole is booked then.
+        paths[active].bytesSent += sent.subtractingOrZero(paths.total(\.bytesSent))
+        paths[active].bytesReceived += received.subtractingOrZero(paths.total(\.bytesReceived))
         return paths
     }
 }
@@ -96,20 +115,29 @@ extension TransferReport.PathTransfer {
             smoothedRTT: .zero)
     }
 
-    fileprivate mutating func add(_ sample: SubflowSample) {
+    fileprivate mutating func add(_ entry: TransferLedger.Entry) {
         subflows += 1
-        bytesSent += sample.bytesSent
-        bytesReceived += sample.bytesReceived
-        bytesRetransmitted += sample.bytesRetransmitted
-        smoothedRTT = sample.smoothedRTT
-        if let minimum = sample.minimumRTT { minimumRTT = min(minimumRTT ?? minimum, minimum) }
+        bytesSent = bytesSent.addingOrMost(entry.bytesSent)
+        bytesReceived = bytesReceived.addingOrMost(entry.bytesReceived)
+        bytesRetransmitted = bytesRetransmitted.addingOrMost(entry.bytesRetransmitted)
+        smoothedRTT = entry.smoothedRTT
+        if let minimum = entry.minimumRTT { minimumRTT = min(minimumRTT ?? minimum, minimum) }
     }
 }
 
-extension SubflowSample {
-    fileprivate var carried: UInt64 { bytesSent + bytesReceived }
+extension [TransferReport.PathTransfer] {
+    /// One of the counters, summed up over all paths.
+    func total(_ counter: KeyPath<TransferReport.PathTransfer, UInt64>) -> UInt64 {
+        reduce(0) { $0.addingOrMost($1[keyPath: counter]) }
+    }
 }
 
+// The kernel's counters are what the kernel says: a sum that does not fit stops at the limit, as a difference stops at 0.
 extension UInt64 {
+    fileprivate func addingOrMost(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+
     fileprivate func subtractingOrZero(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 }

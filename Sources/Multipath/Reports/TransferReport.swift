@@ -27,9 +27,9 @@ public struct TransferReport: Sendable, Hashable {
     }
 
     /// Bytes sent over all paths.
-    public var bytesSent: UInt64 { paths.reduce(0) { $0 + $1.bytesSent } }
+    public var bytesSent: UInt64 { paths.total(\.bytesSent) }
     /// Bytes received over all paths.
-    public var bytesReceived: UInt64 { paths.reduce(0) { $0 + $1.bytesReceived } }
+    public var bytesReceived: UInt64 { paths.total(\.bytesReceived) }
 
     /// One interface's part.
     public struct PathTransfer: Sendable, Hashable {

@@ -30,7 +30,8 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     private var machine: SteeringMachine
     private let control: any SubflowControl
     private let monitor: PathMonitor
-    private let probes: TCPProbes
+    /// Made for the first probe.
+    private var probes: TCPProbes?
     private unowned let host: any SteeringHost
     /// Whether samples are taken now.
     private var isActive = false
@@ -44,7 +45,6 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         self.control = control
         self.monitor = monitor
         self.host = host
-        probes = TCPProbes(monitor.runtime.thread)
     }
 
     private var runtime: Runtime { monitor.runtime }
@@ -97,7 +97,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func end() {
         note(isActive: false)
-        probes.endAll()
+        probes?.endAll()
         runtime.steering.remove(self)
     }
 
@@ -117,6 +117,8 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .startProbe(let path, let interface, let remote):
+                let probes = probes ?? TCPProbes(runtime.thread)
+                self.probes = probes
                 probes.start(to: remote, over: interface) { [weak self] in
                     guard let self else { return }
                     perform(machine.probeAnswered(path, at: .now))

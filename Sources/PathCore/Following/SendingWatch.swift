@@ -17,7 +17,8 @@ struct SendingWatch: Sendable {
     /// When the next sample is worth taking; nil while nothing is outstanding.
     private(set) var nextSample: MonotonicTime?
 
-    private var latest: SubflowSample?
+    /// What the peer had, by the sample before.
+    private var latest: (acknowledged: UInt64, delivered: UInt32)?
     private var retransmissionsAtProgress: UInt32 = 0
     /// When a sample first showed a timeout that nothing was acknowledged after.
     private var signSince: MonotonicTime?
@@ -28,7 +29,7 @@ struct SendingWatch: Sendable {
     private static let floor = Duration.milliseconds(150)
 
     mutating func ingest(_ sample: SubflowSample, at now: MonotonicTime) {
-        defer { latest = sample }
+        defer { latest = (sample.acknowledged, sample.delivered) }
         let patience = patience(sample)
         guard sample.isOutstanding, !isProgress(sample), !isHeldBack(sample) else {
             if trouble != nil { falseAlarms = min(falseAlarms + 1, 3) }

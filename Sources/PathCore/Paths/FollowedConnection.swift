@@ -19,7 +19,8 @@ package struct FollowedConnection: Sendable, Hashable {
         self.interface = interface
         self.local = local
         self.remote = remote
-        self.families = families.union([remote.family])
+        // A set that is shared stays shared.
+        self.families = families.contains(remote.family) ? families : families.union([remote.family])
         self.isTCP = isTCP
     }
 }

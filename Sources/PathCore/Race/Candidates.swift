@@ -66,113 +66,104 @@ public struct CandidateList: Sendable, Hashable {
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
-        var ways: [(address: IPAddress, interfaces: [InterfaceIndex])] = []
-        ways.reserveCapacity(addresses.count)
+        self.init(
+            CandidatePaths(snapshot, policy), addresses: addresses, port: port, protocols: protocols,
+            awaiting: awaiting, isUsable: isUsable, route: route)
+    }
+
+    /// The same of paths that were looked at already.
+    package init(
+        _ paths: CandidatePaths, addresses: [IPAddress], port: UInt16, protocols: [TransportProtocol],
+        awaiting: Set<InterfaceIndex> = [],
+        isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
+        route: (IPAddress, InterfaceIndex?) -> RouteAnswer
+    ) {
+        // What each path reaches, by its place.
+        var reached = [[IPAddress]](repeating: [], count: paths.all.count)
+        var ways = Ways()
         for address in addresses.unique {
-            var (interfaces, isInternet) = Self.interfaces(for: address, in: snapshot, route: route)
-            // A path's own network is the same over whichever path the address was found; the Internet is not.
-            if isInternet { interfaces.removeAll { !isUsable(address, $0) } }
-            ways.append((address, interfaces))
+            ways.find(address, in: paths, route: route)
+            let leadToInternet = ways.leadToInternet
+            for place in ways.places {
+                // A path's own network is the same over whichever path the address was found; the Internet is not.
+                guard !leadToInternet || isUsable(address, paths.all[place].index) else { continue }
+                reached[place].append(address)
+            }
         }
-        var branches: [[Candidate]] = []
-        branches.reserveCapacity(snapshot.interfaces.count)
-        var omissions: [PathOmission] = []
-        var awaited: Set<InterfaceIndex> = []
-        func place(_ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?) {
-            var own: [IPAddress] = []
-            own.reserveCapacity(ways.count)
-            for way in ways where way.interfaces.contains(interface.index) { own.append(way.address) }
-            if own.isEmpty {
-                if branches.isEmpty, awaiting.contains(interface.index), policy.refusal(of: interface) == nil
-                {
-                    awaited.insert(interface.index)
+        (branches, omissions) = ([], [])
+        branches.reserveCapacity(reached.count)
+        for (place, addresses) in reached.enumerated() {
+            let path = paths.all[place]
+            if addresses.isEmpty {
+                if branches.isEmpty, path.isAllowed, awaiting.contains(path.index) {
+                    awaited.insert(path.index)
                 }
-                if let omission = Self.omission(of: interface, exclusion, policy) {
-                    omissions.append(omission)
-                }
-            } else if let refusal = policy.refusal(of: interface) {
-                omissions.append(
-                    PathOmission(interface: interface.name, reason: "\(refusal)", refusal: refusal))
+                if let omission = path.omission { omissions.append(omission) }
+            } else if let refusal = path.refusal {
+                omissions.append(PathOmission(interface: path.name, reason: "\(refusal)", refusal: refusal))
             } else {
-                branches.append(
-                    Self.branch(
-                        of: interface, DestinationOrder(sources: interface.addresses).sorted(own), port,
-                        protocols))
+                branches.append(Self.branch(of: path, path.order.sorted(addresses), port, protocols))
             }
         }
-        let preferred = policy.preferredInterface
-        func placeAll(where isTurn: (PathInterface) -> Bool) {
-            for interface in snapshot.interfaces where isTurn(interface) { place(interface, nil) }
-            // Interfaces that are no path to the Internet still reach what is on their own link.
-            for excluded in snapshot.excluded where isTurn(excluded.interface) {
-                place(excluded.interface, excluded.reason)
-            }
-        }
-        if let preferred { placeAll { $0.name == preferred } }
-        placeAll { $0.name != preferred }
-        self.branches = branches
-        self.omissions = omissions
-        self.awaited = branches.isEmpty ? [] : awaited
+        if branches.isEmpty { awaited = [] }
     }
 
     /// The interfaces by which an address can be reached. Where a route longer than the default leads to
     /// it (the local network, a VPN's own networks), only interfaces with a route as long do: a private
     /// address is not asked for on the Internet.
-    private static func interfaces(
-        for address: IPAddress, in snapshot: PathSnapshot,
-        route: (IPAddress, InterfaceIndex?) -> RouteAnswer
-    ) -> (interfaces: [InterfaceIndex], isInternet: Bool) {
-        // The kernel keeps the routes of a link without a carrier.
-        func isDead(_ index: InterfaceIndex) -> Bool {
-            snapshot.excluded.contains { $0.interface.index == index && $0.isDead }
-        }
-        var matches: [(index: InterfaceIndex, length: UInt8)] = []
-        matches.reserveCapacity(snapshot.interfaces.count)
-        switch route(address, address.zone == 0 ? nil : address.zone) {
-        case .local(let index): return ([index], false)
-        case .via(let index, let length):
-            let chosen = snapshot.interface(index)
-            // A tunnel that the kernel chooses is the only way: a race around it would leak.
-            if chosen?.type.value == .tunnel, !isDead(index) { return ([index], length <= 1) }
-            // A default route without an address to go with it leads nowhere.
-            if length > 0 || chosen?.hasSource(address.family) == true { matches.append((index, length)) }
-        case .unreachable: break
-        }
-        func ask(_ interface: PathInterface) {
-            guard !matches.contains(where: { $0.index == interface.index }),
-                address.zone == 0 || address.zone == interface.index,
-                case .via(let index, let length) = route(address, interface.index), index == interface.index,
-                length > 0 || interface.supports(address.family)
-            else { return }
-            matches.append((index, length))
-        }
-        for place in snapshot.interfaces.indices { ask(snapshot.interfaces[place]) }
-        for excluded in snapshot.excluded where excluded.isOnLinkCandidate { ask(excluded.interface) }
-        var longest: UInt8 = 0
-        for match in matches { longest = max(longest, match.length) }
-        let interfaces = matches.compactMap { $0.length == longest && !isDead($0.index) ? $0.index : nil }
-        return (interfaces, longest <= 1)
-    }
+    private struct Ways {
+        /// The places of the interfaces, with the length of the route that each has.
+        private var found: [(place: Int, length: UInt8)] = []
+        private var longest: UInt8 = 0
+        private var isLocal = false
 
-    private static func omission(
-        of interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
-    ) -> PathOmission? {
-        if let exclusion {
-            // Loopback is left out of every race but its own: reports need not say so.
-            return exclusion == .loopback
-                ? nil : PathOmission(interface: interface.name, reason: "\(exclusion)")
+        /// The places of those that have the longest route.
+        var places: some Sequence<Int> {
+            found.lazy.filter { [longest] in $0.length == longest }.map(\.place)
         }
-        if let refusal = policy.refusal(of: interface) {
-            return PathOmission(interface: interface.name, reason: "\(refusal)", refusal: refusal)
+        /// Whether it is by a default route.
+        var leadToInternet: Bool { !isLocal && longest <= 1 }
+
+        mutating func find(
+            _ address: IPAddress, in paths: CandidatePaths, route: (IPAddress, InterfaceIndex?) -> RouteAnswer
+        ) {
+            found.removeAll(keepingCapacity: true)
+            (longest, isLocal) = (0, false)
+            switch route(address, address.zone == 0 ? nil : address.zone) {
+            case .local(let index):
+                isLocal = true
+                return add(paths.place(of: index), 0, in: paths)
+            case .via(let index, let length):
+                let place = paths.place(of: index)
+                let path = place.map { paths.all[$0] }
+                // A tunnel that the kernel chooses is the only way: a race around it would leak.
+                if let path, path.isTunnel, !path.isDead { return add(place, length, in: paths) }
+                // A default route without an address to go with it leads nowhere.
+                if length > 0 || path?.hasSource(address.family) == true { add(place, length, in: paths) }
+            case .unreachable: break
+            }
+            for (place, path) in paths.all.enumerated() where path.isAsked {
+                guard !found.contains(where: { $0.place == place }),
+                    address.zone == 0 || address.zone == path.index,
+                    case .via(let index, let length) = route(address, path.index), index == path.index,
+                    length > 0 || path.supports(address.family)
+                else { continue }
+                add(place, length, in: paths)
+            }
         }
-        return PathOmission(interface: interface.name, reason: "no route to the destination")
+
+        /// - Parameter place: nil for an interface that the snapshot does not have yet.
+        private mutating func add(_ place: Int?, _ length: UInt8, in paths: CandidatePaths) {
+            longest = max(longest, length)
+            if let place, !paths.all[place].isDead { found.append((place, length)) }
+        }
     }
 
     /// A path's candidates, in the order in which they start.
     ///
     /// - Parameter addresses: the best one first.
     private static func branch(
-        of interface: PathInterface, _ addresses: [IPAddress], _ port: UInt16,
+        of path: CandidatePaths.Path, _ addresses: [IPAddress], _ port: UInt16,
         _ protocols: [TransportProtocol]
     ) -> [Candidate] {
         var branch: [Candidate] = []
@@ -180,7 +171,7 @@ public struct CandidateList: Sendable, Hashable {
         func add(_ address: IPAddress, _ transport: TransportProtocol) {
             branch.append(
                 Candidate(
-                    interface: interface.index, interfaceName: interface.name,
+                    interface: path.index, interfaceName: path.name,
                     endpoint: IPEndpoint(address, port: port), transport: transport))
         }
         let addresses = interleaved(addresses)
@@ -223,25 +214,5 @@ extension [IPAddress] {
         }
         var seen: Set<IPAddress> = []
         return filter { seen.insert($0).inserted }
-    }
-}
-
-extension PathInterface {
-    /// Whether it has an address that a packet to another network can come from.
-    fileprivate func hasSource(_ family: IPAddress.Family) -> Bool {
-        addresses.contains { $0.address.family == family && !$0.address.isLinkLocal }
-    }
-}
-
-extension ExcludedInterface {
-    /// Whether nothing can go over it, whatever the kernel's routes say.
-    fileprivate var isDead: Bool { reason == .down || reason == .noCarrier }
-
-    /// Whether a destination on its own link may still be reached through it.
-    fileprivate var isOnLinkCandidate: Bool {
-        switch reason {
-        case .loopback, .down, .noCarrier, .behindTunnel: false
-        case .noAddress, .noDefaultRoute: true
-        }
     }
 }

@@ -153,7 +153,7 @@ package struct SubflowSample: Sendable, Hashable {
     }
 
     /// The bytes received, and the peer's FIN, which takes a sequence number too.
-    package var receivedSequence: UInt64 { bytesReceived + (state.hasFIN ? 1 : 0) }
+    package var receivedSequence: UInt64 { bytesReceived &+ (state.hasFIN ? 1 : 0) }
 
     /// A subflow that has carried nothing yet.
     package init(id: UInt32) {

@@ -8,13 +8,13 @@ package final class ConnectionEventChannel: Sendable {
     private struct State {
         var machine = Machine()
         var applicationProtocol: String?
-        /// What the connection carried, once it has ended: a report is made where a consumer asks for it.
-        var meter: TransferMeter?
+        /// Makes the report of all that the connection carried, where a consumer asks for it; nil before its end.
+        var ending: (@Sendable () -> TransferReport)?
 
         var closing: () -> TransferReport {
             {
-                guard let meter else { preconditionFailure("a connection that has ended has its books") }
-                return meter.report()
+                guard let ending else { preconditionFailure("a connection that has ended has its books") }
+                return ending()
             }
         }
     }
@@ -58,10 +58,10 @@ package final class ConnectionEventChannel: Sendable {
 
     /// The connection has ended.
     ///
-    /// - Parameter meter: all that it carried.
-    func close(_ meter: TransferMeter) {
+    /// - Parameter ending: makes the report of all that it carried.
+    func close(_ ending: @escaping @Sendable () -> TransferReport) {
         let wakes = state.withLock { state in
-            state.meter = meter
+            state.ending = ending
             return state.machine.close(state.closing)
         }
         resume(wakes)

@@ -45,11 +45,13 @@ struct ConnectionEventMachine<Waiter> {
     private(set) var hasBegun = false
     private(set) var isClosed = false
     private(set) var establishment: EstablishmentReport?
-    /// Why the connection is not viable; nil while it is.
-    private var unviable: ConnectionEvent?
+    /// Whether the connection's path carries it, and why not. (Kept as it is and not as an event: those have room for a
+    /// whole report, and there is one of these for every connection.)
+    private var isViable = true
+    private var trouble: PathTrouble?
     private var betterPath: String?
     /// Why the connection waits for a path; nil while it has one.
-    private var waiting: ConnectionEvent?
+    private var omissions: [PathOmission]?
     /// The path that carries the data, where that is not the one of the establishment.
     private var carrier: String?
     private var consumers: [ConsumerID: Consumer] = [:]
@@ -63,8 +65,8 @@ struct ConnectionEventMachine<Waiter> {
             events.append(.established(establishment))
             if let reason = establishment.transport.fallbackReason { events.append(.fallback(reason)) }
         }
-        if let unviable { events.append(unviable) }
-        if let waiting { events.append(waiting) }
+        if !isViable { events.append(.viabilityChanged(isViable: false, reason: trouble)) }
+        if let omissions { events.append(.waiting(omissions)) }
         if let betterPath { events.append(.betterPathAvailable(betterPath)) }
         if let carrier { events.append(.pathChanged(carrier)) }
         return events
@@ -117,11 +119,11 @@ struct ConnectionEventMachine<Waiter> {
 
     private mutating func note(_ event: ConnectionEvent) {
         switch event {
-        case .viabilityChanged(let isViable, _):
-            unviable = isViable ? nil : event
-            if isViable { waiting = nil }
-        case .waiting: waiting = event
-        case .steering(.joined), .steering(.moved), .steering(.answered): waiting = nil
+        case .viabilityChanged(let isViable, let trouble):
+            (self.isViable, self.trouble) = (isViable, trouble)
+            if isViable { omissions = nil }
+        case .waiting(let omissions): self.omissions = omissions
+        case .steering(.joined), .steering(.moved), .steering(.answered): omissions = nil
         case .betterPathAvailable(let name): betterPath = name
         case .pathChanged(let name): carrier = name == establishment?.interface ? nil : name
         case .established, .fallback, .steering, .dropped, .closed: break

@@ -1,0 +1,53 @@
+import LinuxNet
+
+/// What is known of a connection as it begins to be followed. All that follows it shares the one object.
+final class FollowedFacts: Sendable {
+    /// How a connection's path is judged.
+    struct Viability: Sendable {
+        /// In which the destination has addresses.
+        var families: Set<IPAddress.Family>
+        /// Which paths the connection may use.
+        var policy: PathPolicy
+    }
+
+    let transport: Transport
+    /// How far its subflows can be steered, as far as its socket tells.
+    let level: ControlLevel
+    /// By which the kernel's path manager names it; nil for plain TCP.
+    let token: ConnectionToken?
+    let local: IPEndpoint?
+    let remote: IPEndpoint?
+    /// The interface of the first subflow; 0 and nil where it is not known.
+    let interface: InterfaceIndex
+    let interfaceName: String?
+    /// The destination's other addresses: what has no route to the first may have one to them.
+    let otherRemotes: [IPEndpoint]
+    /// When it was established.
+    let established: MonotonicTime
+    /// How its subflows are steered; nil for not at all.
+    let steering: SteeringConfiguration?
+    let permissions: SteeringRegistry.Permissions
+    /// How its path is judged; nil for not at all.
+    let viability: Viability?
+
+    init(
+        transport: Transport, level: ControlLevel, token: ConnectionToken?, local: IPEndpoint?,
+        remote: IPEndpoint?, interface: InterfaceIndex = 0, interfaceName: String? = nil,
+        otherRemotes: [IPEndpoint] = [], established: MonotonicTime = .now, steering: SteeringConfiguration?,
+        permissions: SteeringRegistry.Permissions = SteeringRegistry.Permissions(),
+        viability: Viability? = nil
+    ) {
+        self.transport = transport
+        self.level = level
+        self.token = token
+        self.local = local
+        self.remote = remote
+        self.interface = interface
+        self.interfaceName = interfaceName
+        self.otherRemotes = otherRemotes
+        self.established = established
+        self.steering = steering
+        self.permissions = permissions
+        self.viability = viability
+    }
+}
