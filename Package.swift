@@ -188,7 +188,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["mpconnect", "mppaths", "mplab", "CommandSupport", "LinuxNet", "TestSupport"],
+            dependencies: [
+                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "LinuxNet", "LabNet",
+                "PathCore", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "NetworkLabTests",

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -135,6 +136,17 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
 
 // In Swift flock is the structure.
 static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor, LOCK_EX); }
+static inline int mp_try_lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
+
+// Whether the program was started with more rights than its user has: set-user-ID, or capabilities of its file. What a
+// service manager or a parent passes on (ambient capabilities) is the user's own.
+static inline int mp_is_elevated(void) { return getauxval(AT_SECURE) != 0; }
+
+// To AF_UNSPEC: a socket that is not connected is as it was made, but for its options and what it is bound to.
+static inline int mp_disconnect(int socket) {
+    struct sockaddr address = {.sa_family = AF_UNSPEC};
+    return connect(socket, &address, sizeof address);
+}
 
 // Declared to _GNU_SOURCE only. Nothing for a program that runs with more rights than its user.
 extern char *secure_getenv(const char *name);

@@ -2,6 +2,7 @@ public import ArgumentParser
 import CCommandStartup
 import LinuxNet
 import Multipath
+import PathCore
 
 /// How a command of this project ends.
 public struct CommandExit: Error, Sendable, Hashable {
@@ -70,7 +71,7 @@ extension ParsableCommand {
         } catch let exit as CommandExit {
             exit.leave()
         } catch let error as MessageError {
-            Diagnostics.write("\(_commandName): \(error.message)")
+            Diagnostics.write("\(_commandName): \(TerminalText.safe(error.message))")
             CommandExit.failed.leave()
         } catch {
             let status = exitCode(for: error)
@@ -131,14 +132,14 @@ public struct MessageError: Error, Sendable {
     public init(_ message: String) { self.message = message }
 }
 
-/// Lines for people and programs, written whole.
+/// Lines for people and programs, written whole, and safe for a terminal whatever they hold.
 public enum Diagnostics {
     public static func write(_ line: String, to stream: StandardStreamName = .error) {
         // Where standard error itself is gone there is no place left for a message.
         try? tryWrite(line, to: stream)
     }
 
-    /// Writes text as it is, for a line that is drawn again.
+    /// Writes text as it is, for a line that is drawn again. What is in it from outside has to be safe already.
     public static func draw(_ text: String) {
         var text = text
         text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
@@ -146,11 +147,11 @@ public enum Diagnostics {
 
     /// - Throws: where the stream's reader has gone.
     public static func tryWrite(_ line: String, to stream: StandardStreamName = .error) throws {
-        var text = line.hasSuffix("\n") ? line : line + "\n"
+        var text = SafeText.lines(line.hasSuffix("\n") ? line : line + "\n")
         try text.withUTF8 { try stream.stream.write(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Writes as it stands.
+    /// Writes as it stands. What is in it from outside has to be safe already.
     public static func tryWrite(raw text: String, to stream: StandardStreamName) throws {
         var text = text
         try text.withUTF8 { try stream.stream.write(UnsafeRawBufferPointer($0)) }

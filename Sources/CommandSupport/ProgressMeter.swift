@@ -35,7 +35,7 @@ public struct ProgressMeter: Sendable {
             let paths = report.paths.map { "\($0.interface) \(Self.size($0.bytesSent + $0.bytesReceived))" }
             text += " (\(paths.joined(separator: ", ")))"
         }
-        return String(text.prefix(max(0, width)))
+        return String(TerminalText.safe(text).prefix(max(0, width)))
     }
 
     /// Bytes per second; nil until there are two samples.

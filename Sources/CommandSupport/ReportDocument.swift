@@ -60,7 +60,7 @@ public struct ConnectionOutcome: Sendable {
         if establishment != nil, !withHeadline { lines.removeFirst() }
         if let tls { lines.append("  tls         \(tls)") }
         lines += transfer?.lines ?? []
-        return lines.joined(separator: "\n")
+        return lines.map(TerminalText.safe).joined(separator: "\n")
     }
 
     /// A connection that came about.

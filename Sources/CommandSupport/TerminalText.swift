@@ -1,28 +1,9 @@
-// Text that people read on a terminal: how wide it is, and what of it may go there.
-//
-// Interface names and Wi-Fi names are other people's bytes. The kernel allows an escape sequence in both, so
-// nothing of them reaches a terminal before its control characters are gone.
+import PathCore
 
-/// Measures and cuts text by the columns it takes.
+/// Measures and cuts text by the columns it takes on a terminal.
 public enum TerminalText {
-    /// The text with each control or invisible formatting character replaced, so that it can't move the
-    /// cursor, change the title or turn the writing's direction.
-    public static func safe(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
-        var safe = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars { safe.append(isUnsafe(scalar) ? "\u{FFFD}" : scalar) }
-        return String(safe)
-    }
-
-    private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return true
-        // A joiner makes one picture of several, and is part of ordinary names.
-        case .format: return scalar.value != 0x200D
-        default: return false
-        }
-    }
+    /// The text with each control or invisible formatting character replaced, ends of lines among them.
+    public static func safe(_ text: String) -> String { SafeText.line(text) }
 
     /// How many columns a text takes.
     public static func width(_ text: String) -> Int {

@@ -15,7 +15,7 @@ struct Console: Sendable {
         if json {
             Diagnostics.write(JSONLine.text(EventDocument(name: name, fields: fields)))
         } else if verbose || always {
-            Diagnostics.write("mpconnect: \(text)")
+            say(text)
         }
     }
 
@@ -27,9 +27,12 @@ struct Console: Sendable {
             let document = WaitingDocument(interfaces: omissions)
             Diagnostics.write(JSONLine.text(Timed(name: "waiting", value: document)))
         } else if verbose || always {
-            Diagnostics.write("mpconnect: \(ConnectionEvent.waiting(omissions))")
+            say("\(ConnectionEvent.waiting(omissions))")
         }
     }
+
+    /// One line, whatever the peer or the network has put into it.
+    private func say(_ text: String) { Diagnostics.write("mpconnect: \(TerminalText.safe(text))") }
 
     private struct WaitingDocument: Encodable {
         let interfaces: [PathOmission]
@@ -43,9 +46,9 @@ struct Console: Sendable {
             return
         }
         if let error = outcome.error {
-            Diagnostics.write("mpconnect: \(error)\(outcome.failure?.advice.map { "; \($0)" } ?? "")")
+            say("\(error)\(outcome.failure?.advice.map { "; \($0)" } ?? "")")
             if !report, outcome.transfer == nil {
-                for line in outcome.failure?.attemptLines ?? [] { Diagnostics.write(line) }
+                for line in outcome.failure?.attemptLines ?? [] { Diagnostics.write(TerminalText.safe(line)) }
             }
         }
         if report {

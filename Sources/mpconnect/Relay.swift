@@ -87,7 +87,12 @@ struct Relay: Sendable {
     /// - Returns: nil where nothing failed.
     private func upload(to channel: any Channel, finishing: @Sendable () -> Void) async -> End? {
         while true {
-            let read = await Self.input.run { Self.readInput() }
+            let read: Result<ByteBuffer, SystemError>?
+            do throws(SystemError) {
+                read = try await Self.input.run { Self.readInput() }
+            } catch {
+                read = .failure(error)
+            }
             switch read {
             case nil: return nil
             case .failure(let error): return .streamFailed("\(error)")
@@ -168,7 +173,7 @@ struct Relay: Sendable {
     private func copyToOutput(_ inbound: NIOAsyncChannelInboundStream<ByteBuffer>) async -> End? {
         do {
             for try await buffer in inbound {
-                let failure = await Self.output.run { Self.writeOutput(buffer) }
+                let failure = try await Self.output.run { Self.writeOutput(buffer) }
                 if let failure = failure ?? nil {
                     return failure.isBrokenPipe ? .outputClosed : .streamFailed("\(failure)")
                 }

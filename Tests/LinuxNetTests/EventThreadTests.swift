@@ -165,7 +165,7 @@ struct EventThreadTests {
     func cancelledBlockingCall() async {
         let pipe = TestPipe()
         let task = Task {
-            await BlockingCalls.resolver.run { () -> Int in
+            try? await BlockingCalls.resolver.run { () -> Int in
                 var byte: UInt8 = 0
                 return read(pipe.read, &byte, 1)
             }

@@ -4,7 +4,12 @@
 //   order               what the kernel says to a command for no connection
 //   make COUNT FOLDER   makes sockets one after the other; with FOLDER for the journal, or - for none
 //   hold FOLDER         stays between the two writes of the setting
+//   time COUNT          makes sockets as the library does; prints how many are steered, and the slowest one's µs
+//   claim               takes every name and lock that a lock of the setting could be, as far as this user can
+//   forge FOLDER        writes a journal's entry: "kernel"
 
+import CLinux
+import Glibc
 import LinuxNet
 import PathCore
 
@@ -42,9 +47,45 @@ enum SubflowProbe {
                 say("held")
                 _ = readLine()
             }
+        case "time":
+            let source = LocalSocketSource()
+            var (steered, slowest) = (0, Duration.zero)
+            for _ in 0..<Int(arguments[1])! {
+                let start = MonotonicTime.now
+                if try source.makeSocket(.ipv4).level == .perConnection { steered += 1 }
+                slowest = max(slowest, start.duration(to: .now))
+            }
+            print(steered, slowest.wholeNanoseconds / 1_000)
+        case "claim": claim()
+        case "forge": forge(arguments[1])
         default:
-            fatalError("usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER")
+            fatalError(
+                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | forge FOLDER"
+            )
         }
+    }
+
+    private static func claim() -> Never {
+        let name = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        try? LocalSocket.withAddress("swift-multipath/path-manager") { address, length in
+            _ = bind(name, address, length)
+        }
+        for path in ["mptcp/path_manager", "mptcp/pm_type", "ipv4/tcp_fastopen_key"] {
+            let file = open("/proc/sys/net/" + path, O_RDONLY)
+            if file >= 0 { _ = mp_lock_exclusively(file) }
+        }
+        say("claimed")
+        while true { pause() }
+    }
+
+    private static func forge(_ folder: String) {
+        var cookie: UInt64 = 0
+        var length = socklen_t(MemoryLayout<UInt64>.size)
+        let any = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        _ = getsockopt(any, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length)
+        _ = mkdir(folder, 0o700)
+        let entry = open("\(folder)/path-manager-\(cookie)", O_WRONLY | O_CREAT, 0o600)
+        _ = write(entry, "kernel", 6)
     }
 
     /// At once: print keeps it back when it isn't for a terminal.

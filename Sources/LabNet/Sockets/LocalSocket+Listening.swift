@@ -51,7 +51,14 @@ extension LocalSocket {
     }
 
     /// Sends a text and closes this direction, then reads the other to its end: one question, one answer.
+    ///
+    /// - Throws: ETIMEDOUT where the other end takes longer than 10 s between two pieces, EMSGSIZE for more than 64 KiB.
     package static func ask(_ socket: borrowing Descriptor, _ text: String) throws(SystemError) -> String {
+        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(
+                socket.number, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
         let bytes = Array(text.utf8)
         try systemCall("send to a local socket") {
             send(socket.number, bytes, bytes.count, CInt(MSG_NOSIGNAL))
@@ -60,11 +67,17 @@ extension LocalSocket {
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
-            let count = try systemCall("receive from a local socket") {
-                recv(socket.number, &buffer, buffer.count, 0)
+            let count: Int
+            do throws(SystemError) {
+                count = try systemCall("receive from a local socket") {
+                    recv(socket.number, &buffer, buffer.count, 0)
+                }
+            } catch {
+                throw error.errno == EAGAIN ? SystemError(error.operation, errno: ETIMEDOUT) : error
             }
             if count == 0 { return String(decoding: answer, as: UTF8.self) }
             answer += buffer[..<count]
+            if answer.count > 1 << 16 { throw SystemError("receive from a local socket", errno: EMSGSIZE) }
         }
     }
 }

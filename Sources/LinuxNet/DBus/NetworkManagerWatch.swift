@@ -82,12 +82,23 @@ package actor NetworkManagerWatch {
 
     package nonisolated func start() {
         setStatus(.connecting)
-        // Reading a library's files is nothing for the event thread.
-        BlockingCalls.resolver.submit {
-            let library = Result { () throws(SystemdLibrary.Missing) in try SystemdLibrary.load() }
-            EventThread.shared.submit {
-                self.assumeIsolated { $0.begin(library) }
+        EventThread.shared.submit {
+            self.assumeIsolated { $0.loadLibrary() }
+        }
+    }
+
+    /// Reading a library's files is nothing for the event thread.
+    private func loadLibrary() {
+        guard !isStopped else { return }
+        do throws(SystemError) {
+            try BlockingCalls.resolver.submit {
+                let library = Result { () throws(SystemdLibrary.Missing) in try SystemdLibrary.load() }
+                EventThread.shared.submit {
+                    self.assumeIsolated { $0.begin(library) }
+                }
             }
+        } catch {
+            failed(error.description) { $0.loadLibrary() }
         }
     }
 

@@ -49,40 +49,64 @@ package final class EventThread: SerialExecutor {
     }
 
     private let name: String
-    private let epoll: CInt
-    private let wake: CInt
+    // Written once, before the thread runs.
+    private nonisolated(unsafe) var epoll: CInt = -1
+    private nonisolated(unsafe) var wake: CInt = -1
+    private let isRunning = Atomic(false)
+    private let starting = Locked(())
     /// The thread's pthread_t; 0 until it runs.
     private let thread = Atomic<pthread_t>(0)
     private let inbox = Locked(Inbox())
     // Safe because only the thread touches it: each method that does checks that first.
     private nonisolated(unsafe) var confined = Confined()
 
+    /// Starts the thread, which is in the network namespace of the caller's. Where that fails, its first use tries again.
     package init(name: String) {
         self.name = name
-        epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
-        wake = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-        precondition(
-            epoll >= 0 && wake >= 0, "no descriptors left for the event thread: \(SystemError.words(errno))")
-        var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
-        precondition(
-            epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) == 0, "epoll_ctl: \(SystemError.words(errno))")
-        start()
+        try? start()
     }
 
-    private func start() {
+    /// Starts the thread where it does not run yet. What was submitted before waits for that.
+    ///
+    /// - Throws: EMFILE, ENFILE or ENOMEM without a descriptor for it, EAGAIN without a thread. The next use tries again.
+    package func start() throws(SystemError) {
+        if isRunning.load(ordering: .acquiring) { return }
+        try starting.withLock { _ throws(SystemError) in
+            if isRunning.load(ordering: .acquiring) { return }
+            let epoll = Descriptor(
+                owning: try systemCall("make the event thread's epoll") { epoll_create1(CInt(EPOLL_CLOEXEC)) }
+            )
+            let wake = Descriptor(
+                owning: try systemCall("make the event thread's eventfd") {
+                    eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+                })
+            var event = epoll_event(events: EPOLLIN.rawValue, data: epoll_data_t(u64: 0))
+            try systemCall("epoll_ctl") { epoll_ctl(epoll.number, EPOLL_CTL_ADD, wake.number, &event) }
+            (self.epoll, self.wake) = (epoll.number, wake.number)
+            try makeThread()
+            _ = (epoll.release(), wake.release())
+            isRunning.store(true, ordering: .releasing)
+        }
+    }
+
+    private func makeThread() throws(SystemError) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         var thread = pthread_t()
-        let started = pthread_create(
+        let this = Unmanaged.passRetained(self)
+        let failure = pthread_create(
             &thread, &attributes,
             { context in
                 let this = Unmanaged<EventThread>.fromOpaque(context!).takeRetainedValue()
                 mp_name_this_thread(this.name)
                 this.run()
-            }, Unmanaged.passRetained(self).toOpaque())
-        precondition(started == 0, "no thread for events: \(SystemError.words(started))")
-        pthread_attr_destroy(&attributes)
+            }, this.toOpaque())
+        guard failure == 0 else {
+            this.release()
+            throw SystemError("make the event thread", errno: failure)
+        }
     }
 
     // MARK: From any thread
@@ -102,6 +126,11 @@ package final class EventThread: SerialExecutor {
             let wasEmpty = inbox.isEmpty
             add(&inbox)
             return wasEmpty
+        }
+        guard isRunning.load(ordering: .acquiring) else {
+            // The thread looks into the inbox before it waits. Where it can't start, the next use tries again.
+            try? start()
+            return
         }
         if wasEmpty {
             var one: UInt64 = 1
@@ -173,6 +202,7 @@ package final class EventThread: SerialExecutor {
     private func run() -> Never {
         thread.store(pthread_self(), ordering: .relaxed)
         var events = [epoll_event](repeating: epoll_event(), count: 64)
+        runInbox()
         while true {
             let count = mp_epoll_wait(epoll, &events, CInt(events.count), nanosecondsToNextTimer ?? -1)
             precondition(count >= 0 || errno == EINTR, "epoll_wait: \(SystemError.words(errno))")

@@ -7,6 +7,7 @@ extension EventThread {
     package func perform<Value: Sendable>(
         _ body: @escaping @Sendable () throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
+        try start()
         let box = Box<Value>()
         submit {
             do throws(SystemError) {

@@ -7,6 +7,8 @@ extension EventThread {
     /// - Returns: nil where the task was cancelled. For a descriptor that can't be watched (a file) that is
     ///   the only end. `.error` where the kernel has no room left to watch it.
     package func ready(_ descriptor: CInt, for readiness: Readiness) async -> Readiness? {
+        // A closure that never runs would keep the task waiting.
+        guard (try? start()) != nil else { return .error }
         let wait = Wait()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

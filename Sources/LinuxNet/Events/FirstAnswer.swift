@@ -21,6 +21,15 @@ final class FirstAnswer<Value: Sendable>: Sendable {
         if let early { continuation.resume(returning: early) }
     }
 
+    var isGiven: Bool {
+        state.withLock { state in
+            switch state {
+            case .idle, .waiting: false
+            case .answered, .done: true
+            }
+        }
+    }
+
     func give(_ value: Value) {
         let waiting: CheckedContinuation<Value, Never>? = state.withLock { state in
             switch state {

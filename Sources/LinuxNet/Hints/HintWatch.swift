@@ -10,8 +10,8 @@ import PathCore
 package final class HintWatch {
     /// Where the files are.
     package struct Places: Sendable {
-        /// The user's settings; nil for a user without a home.
-        package var settings: String?
+        /// Finds out where the user's settings are, which may ask a name service; nil for a user without a home.
+        package var settings: @Sendable () -> String?
         /// systemd-networkd's leases, each named by its interface's number.
         package var leases: String
         package var resolver: String
@@ -21,7 +21,7 @@ package final class HintWatch {
         package var devices: String
 
         package init(
-            settings: String?, leases: String = "/run/systemd/netif/leases",
+            settings: @escaping @Sendable () -> String?, leases: String = "/run/systemd/netif/leases",
             resolver: String = "/etc/resolv.conf", resolved: String = "/run/systemd/resolve/resolv.conf",
             devices: String = "/sys/class/net"
         ) {
@@ -32,7 +32,7 @@ package final class HintWatch {
             self.devices = devices
         }
 
-        package static var standard: Places { Places(settings: SettingsFile.standardPath()) }
+        package static var standard: Places { Places(settings: { SettingsFile.standardPath() }) }
     }
 
     /// What could not be used.
@@ -47,7 +47,6 @@ package final class HintWatch {
     }
 
     private enum Source: CaseIterable {
-        case settings
         case leases
         case resolver
     }
@@ -55,14 +54,13 @@ package final class HintWatch {
     private let places: Places
     private let thread: EventThread
     private let sources: [FileWatch.Place: Source]
+    private let settings: SettingsWatch
     private var files: FileWatch?
     private var wake: WakeWatch?
     private let wireless: WirelessSource
     private let speeds: WireSpeeds
     private var onChange: (() -> Void)?
 
-    private var settings = PathSettings()
-    private var settingsProblems = 0
     private var leases: [InterfaceIndex: LeaseHint] = [:]
     private var malformedLeases = 0
     private var resolver = ResolverText()
@@ -74,24 +72,28 @@ package final class HintWatch {
         self.thread = thread
         wireless = WirelessSource(on: thread)
         speeds = WireSpeeds(folder: places.devices)
-        var sources: [FileWatch.Place: Source] = [
+        settings = SettingsWatch(on: thread, path: places.settings)
+        sources = [
             .folder(places.leases): .leases, .file(places.resolver): .resolver,
             .file(places.resolved): .resolver,
         ]
-        if let settings = places.settings { sources[.file(settings)] = .settings }
-        self.sources = sources
     }
 
     package var counters: Counters {
         Counters(
-            malformed: settingsProblems + malformedLeases + wireless.malformed, unreadable: unreadable,
-            unwatched: files?.unwatched.count ?? sources.count)
+            malformed: (settings.facts?.problems ?? 0) + malformedLeases + wireless.malformed,
+            unreadable: unreadable + (settings.facts?.unreadable ?? 0),
+            unwatched: (files?.unwatched.count ?? sources.count)
+                + (settings.facts?.isUnwatched == true ? 1 : 0))
     }
 
-    /// Reads the files, and watches them from now on.
+    /// Whether the settings were read once: the home directory may take its time, or not answer at all.
+    package var hasSettings: Bool { settings.facts != nil }
+
+    /// Reads the files, and watches them from now on. The settings come later.
     ///
-    /// - Parameter onChange: called on the thread when a `read` would return something else than the last
-    ///   one: 20 times a second at most, however fast files change. Link speeds have no such announcement: what
+    /// - Parameter onChange: called on the thread when the settings were read first, and when a `read` would return
+    ///   something else than the last one: 20 times a second at most, however fast files change. Link speeds have no such announcement: what
     ///   changes them is a change of the link.
     package func start(onChange: @escaping () -> Void) {
         thread.checkIsolated()
@@ -107,6 +109,7 @@ package final class HintWatch {
         }
         wireless.start { [weak self] in self?.onChange?() }
         _ = reload(Set(Source.allCases))
+        settings.start { [weak self] in self?.onChange?() }
     }
 
     /// Ends it, and closes all that it has open. It can be started again.
@@ -116,6 +119,7 @@ package final class HintWatch {
         files?.stop()
         wake?.stop()
         wireless.stop()
+        settings.stop()
         (files, wake, onChange) = (nil, nil, nil)
     }
 
@@ -129,7 +133,8 @@ package final class HintWatch {
         if !unwatched.isEmpty { _ = reload(Set(unwatched)) }
         if wake?.look() == true { wireless.forget() }
         var hints = InterfaceHints()
-        hints.settings = settings
+        settings.look()
+        hints.settings = settings.facts?.settings ?? PathSettings()
         if !leases.isEmpty {
             let indexes = Set(links.map(\.index))
             hints.leases = leases.filter { indexes.contains($0.key) }
@@ -149,22 +154,14 @@ package final class HintWatch {
 
     /// - Returns: whether they say something else than before.
     private func reload(_ stale: Set<Source>) -> Bool {
-        let old = (settings, leases, resolver)
+        let old = (leases, resolver)
         for source in stale {
             switch source {
-            case .settings: readSettings()
             case .leases: readLeases()
             case .resolver: readResolver()
             }
         }
-        return old != (settings, leases, resolver)
-    }
-
-    private func readSettings() {
-        guard let path = places.settings else { return }
-        let (read, problems) = PathSettings.parse(text(path) ?? "")
-        settings = read
-        settingsProblems = problems.count
+        return old != (leases, resolver)
     }
 
     private func readLeases() {

@@ -1,12 +1,12 @@
-// The sysctl that selects a path manager. The kernel looks at it when socket() is called
-// (mptcp_pm_data_reset, net/mptcp/pm.c), for every socket of the network namespace. To give one socket the userspace
-// path manager, a process changes it around that call, and puts it back.
+// The sysctl that selects a path manager. The kernel looks at it when a socket is made, and again when a socket that is
+// not connected is disconnected (mptcp_pm_data_reset, net/mptcp/pm.c), for every socket of the network namespace. To
+// give one socket the userspace path manager, a process changes it around such a call, and puts it back.
 //
-//          claim the name ─► journal what was there ─► write userspace ─► socket() ─► write it back ─► drop the entry
-//            (alone)          (a file in /run)         └──────── some 20 µs ─────────┘
+//          lock it ─► journal what was there ─► write userspace ─► connect(AF_UNSPEC) ─► write it back ─► drop the entry
+//          (alone)     (a file in /run)         └──────────── some 2 µs ────────────┘
 //
-// - Two processes that do so at once would each read the other's `userspace` as what was there. The name of a Unix
-//   socket keeps them apart: it belongs to the network namespace, as the setting does, and ends with its process.
+// - Two processes that do so at once would each read the other's `userspace` as what was there. `SettingLock` keeps
+//   them apart. Only the network namespace's administrators can hold it, and it ends with its process.
 // - A process that is killed in between leaves `userspace` behind, and the journal's entry. The next process finds
 //   both, knows that the administrator did not choose `userspace`, and puts back what the entry says.
 // - `userspace` without an entry is the administrator's choice, and stays.
@@ -80,6 +80,42 @@ struct OpenSetting: ~Copyable {
     var selectsUserspace: Bool { get throws(SystemError) { try read() == setting.userspace } }
 }
 
+/// The right to change the setting, which one thread of one process has at a time.
+///
+/// It is flock(2) on a file of the network namespace that only its administrators may open: TCP Fast Open's key, of mode
+/// 0600, which takes CAP_NET_ADMIN in the user namespace that owns the network namespace (net_ctl_permissions,
+/// net/sysctl_net.c). Nothing is read of the file. Other local users can neither hold this lock nor keep it from
+/// anyone, which a name of a Unix socket would let them.
+///
+/// Processes that see different mounts of /proc don't exclude each other. The journal's entry then tells the second
+/// that `userspace` is the first one's.
+enum SettingLock {
+    static let path = "/proc/sys/net/ipv4/tcp_fastopen_key"
+
+    /// Takes it, until the descriptor is closed.
+    ///
+    /// - Parameter patience: how long to try while another process has it, without sleeping where that is short: the
+    ///   others have it for microseconds.
+    /// - Throws: EACCES without CAP_NET_ADMIN, EWOULDBLOCK where another process had it for longer.
+    static func claim(patience: Duration) throws(SystemError) -> Descriptor {
+        let file = Descriptor(
+            owning: try systemCall("open \(Self.path)") {
+                Self.path.withCString { Glibc.open($0, O_RDONLY | O_CLOEXEC) }
+            })
+        let begun = MonotonicTime.now
+        while true {
+            do throws(SystemError) {
+                try systemCall("lock the path manager's setting") { mp_try_lock(file.number) }
+                return file
+            } catch {
+                let waited = begun.duration(to: .now)
+                guard error.errno == EWOULDBLOCK, waited < patience else { throw error }
+                if waited < UserspaceSelection.shortPatience { sched_yield() } else { usleep(200) }
+            }
+        }
+    }
+}
+
 /// Selects the userspace path manager for the length of a call, in the network namespace of the thread.
 package struct UserspaceSelection: Sendable {
     package let setting: PathManagerSetting
@@ -89,32 +125,53 @@ package struct UserspaceSelection: Sendable {
     private let patience: Duration
     private let latestEntry = Locked<SysctlJournal.Entry?>(nil)
 
+    /// What the event thread can spare: longer than others need, unless they were stopped in the middle.
+    package static let shortPatience = Duration.microseconds(300)
+
     package init(
-        _ setting: PathManagerSetting, journal: SysctlJournal?, patience: Duration = .milliseconds(250)
+        _ setting: PathManagerSetting, journal: SysctlJournal?, patience: Duration = shortPatience
     ) {
         self.setting = setting
         self.journal = journal
         self.patience = patience
     }
 
-    static let lockName = "swift-multipath/path-manager"
+    /// Gives a socket of MPTCP that is not connected the userspace path manager.
+    ///
+    /// - Throws: EACCES, EPERM or EROFS where the setting can't be written, EWOULDBLOCK where another process held the
+    ///   lock for too long. The setting is then as it was.
+    func select(for socket: borrowing Descriptor) throws(SystemError) {
+        try change(namespaceOf: socket) { socket throws(SystemError) in
+            try StreamSocket.disconnect(socket)
+        }
+    }
 
     /// Runs `body` with the userspace path manager selected.
     ///
-    /// - Throws: EACCES, EPERM or EROFS where the setting can't be written, EADDRINUSE where another process
-    ///   held the name for too long, and what `body` throws. The setting is then as it was.
+    /// - Throws: as `select`, and what `body` throws.
     package func during<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
-        let lock = try claimLock()
+        try change(namespaceOf: LocalSocket.make()) { _ throws(SystemError) in try body() }
+    }
+
+    /// - Parameter socket: any of the network namespace.
+    private func change<Value: ~Copyable>(
+        namespaceOf socket: borrowing Descriptor,
+        _ body: (borrowing Descriptor) throws(SystemError) -> Value
+    ) throws(SystemError) -> Value {
+        let lock = try SettingLock.claim(patience: patience)
+        defer { extendLifetime(lock) }
         let file = try setting.open()
-        let entry = journal?.entry(of: lock, orElse: latestEntry.withLock { $0 })
+        let entry = journal?.entry(of: socket, orElse: latestEntry.withLock { $0 })
         latestEntry.withLock { $0 = entry }
         let before = try file.read()
         var original = before
         if before == setting.userspace {
             // Chosen by the administrator, or left behind by a process that was killed.
-            guard let journalled = entry?.read(), journalled != setting.userspace else { return try body() }
+            guard let journalled = entry?.read(), journalled != setting.userspace else {
+                return try body(socket)
+            }
             original = journalled
         } else {
             entry?.write(before)
@@ -122,7 +179,7 @@ package struct UserspaceSelection: Sendable {
         }
         let value: Value
         do throws(SystemError) {
-            value = try body()
+            value = try body(socket)
         } catch {
             try? putBack(original, file, entry)
             throw error
@@ -135,8 +192,9 @@ package struct UserspaceSelection: Sendable {
     /// - Returns: whether there was something to put back.
     func mend() throws(SystemError) -> Bool {
         guard let journal else { return false }
-        let lock = try claimLock()
-        guard let entry = journal.entry(of: lock) else { return false }
+        let lock = try SettingLock.claim(patience: patience)
+        defer { extendLifetime(lock) }
+        guard let entry = journal.entry(of: try LocalSocket.make()) else { return false }
         let file = try setting.open()
         guard try file.selectsUserspace else {
             // Killed before the change or after it.
@@ -154,20 +212,5 @@ package struct UserspaceSelection: Sendable {
     ) throws(SystemError) {
         if try file.selectsUserspace, original != setting.userspace { try file.write(original) }
         entry?.remove()
-    }
-
-    private func claimLock() throws(SystemError) -> Descriptor {
-        let deadline = MonotonicTime.now.advanced(by: patience)
-        var pause: UInt32 = 20
-        while true {
-            do throws(SystemError) {
-                return try LocalSocket.claim(Self.lockName)
-            } catch {
-                guard error.errno == EADDRINUSE, MonotonicTime.now < deadline else { throw error }
-                // Nothing tells when it is free. Others hold it for microseconds.
-                usleep(pause)
-                pause = min(pause * 2, 1_000)
-            }
-        }
     }
 }

@@ -29,8 +29,8 @@ package struct SteeredSocket: ~Copyable, Sendable {
 /// Makes sockets in this process. Where it may, they have the userspace path manager, and nothing else in the
 /// network namespace changes: see PathManagerSetting.swift.
 ///
-/// The calling thread's network namespace counts. A call takes some tens of microseconds, and up to 250 ms
-/// where others hold the setting.
+/// The calling thread's network namespace counts. A call takes some tens of microseconds, and 300 more where another
+/// process was stopped while it held the setting.
 package struct LocalSocketSource: SocketSource {
     package let level: ControlLevel
     private let selection: UserspaceSelection?
@@ -38,7 +38,17 @@ package struct LocalSocketSource: SocketSource {
     /// Finds out what this process may, and puts back what a killed one left changed.
     package init() { self.init(journal: .standard) }
 
-    package init(journal: SysctlJournal?, patience: Duration = .milliseconds(250)) {
+    /// - Parameter isElevated: whether the program has more rights than its user. It then neither changes the setting
+    ///   nor believes the journal: its user can end it at any moment, and write what the journal says.
+    package init(
+        journal: SysctlJournal?, patience: Duration = UserspaceSelection.shortPatience,
+        isElevated: Bool = ProcessPrivileges.areMoreThanTheUsers
+    ) {
+        guard !isElevated else {
+            level = .observeOnly(because: .elevatedProgram)
+            selection = nil
+            return
+        }
         let facts = ControlLevel.Facts.found()
         level = ControlLevel(facts)
         selection = PathManagerSetting.current.map {
@@ -48,26 +58,24 @@ package struct LocalSocketSource: SocketSource {
         if facts.selection == nil { _ = try? selection?.mend() }
     }
 
+    /// Makes sockets as they come.
+    package init(observingBecause limit: ControlLimit) {
+        level = .observeOnly(because: limit)
+        selection = nil
+    }
+
     package func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
-        guard level == .perConnection, let selection else {
-            return SteeredSocket(try StreamSocket(family, .mptcp), level)
-        }
-        var hasSocket = false
-        let descriptor: Descriptor
-        do throws(SystemError) {
-            descriptor = try selection.during { () throws(SystemError) in
-                let descriptor = try StreamSocket.makeDescriptor(family, .mptcp)
-                hasSocket = true
-                return descriptor
+        let descriptor = try StreamSocket.makeDescriptor(family, .mptcp)
+        var reached = level
+        if level == .perConnection, let selection {
+            do throws(SystemError) {
+                try selection.select(for: descriptor)
+            } catch {
+                // What goes wrong around the socket costs the control, not the connection.
+                reached = .systemWide(because: ControlLimit(ofSelection: error, selection.setting))
             }
-        } catch {
-            // What goes wrong around the socket costs the control, not the connection.
-            guard let limit = ControlLimit(ofSelection: error, selection.setting, hasSocket: hasSocket) else {
-                throw error
-            }
-            return SteeredSocket(try StreamSocket(family, .mptcp), .systemWide(because: limit))
         }
-        return SteeredSocket(try StreamSocket(settingOptionsOf: descriptor), .perConnection)
+        return SteeredSocket(try StreamSocket(settingOptionsOf: descriptor), reached)
     }
 }
 
@@ -100,14 +108,11 @@ extension ControlLimit {
         }
     }
 
-    /// nil where the socket itself was what failed.
-    fileprivate init?(ofSelection error: SystemError, _ setting: PathManagerSetting, hasSocket: Bool) {
+    fileprivate init(ofSelection error: SystemError, _ setting: PathManagerSetting) {
         switch error.errno {
-        case EADDRINUSE: self = .settingBusy
+        case EWOULDBLOCK: self = .settingBusy
         case EACCES, EPERM, EROFS: self = .settingReadOnly(path: setting.path, reason: error.words)
-        default:
-            guard hasSocket || error.operation != "make a socket" else { return nil }
-            self = .failed("\(error)")
+        default: self = .failed("\(error)")
         }
     }
 }

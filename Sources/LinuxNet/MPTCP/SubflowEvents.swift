@@ -10,6 +10,8 @@ package final class SubflowEvents {
     private let hidesCreations: Bool
     private var notifications: GenericNotifications?
     private var registration: EventThread.Token?
+    /// When to listen again, where that failed.
+    private var retry: EventThread.Token?
     private var malformedBefore = 0
 
     /// - Parameter hidesCreations: whether to be told nothing of connections until they are established: each costs
@@ -48,8 +50,21 @@ package final class SubflowEvents {
 
     package func stop() {
         if let registration { thread.remove(registration) }
+        if let retry { thread.cancelTimer(retry) }
         malformedBefore = malformed
-        (registration, notifications) = (nil, nil)
+        (registration, notifications, retry) = (nil, nil, nil)
+    }
+
+    /// Listens over another socket: at once, or as soon as there is a descriptor for it.
+    private func restart(_ handler: @escaping (SubflowEvent) -> Void) {
+        guard start(handler) != .listening else { return }
+        retry = thread.schedule(at: .now.advanced(by: .seconds(1))) { [weak self] in
+            guard let self else { return }
+            retry = nil
+            restart(handler)
+            // What the kernel told meanwhile is lost.
+            if retry == nil { handler(.lost) }
+        }
     }
 
     private func drainEvents(_ handler: @escaping (SubflowEvent) -> Void) {
@@ -62,7 +77,7 @@ package final class SubflowEvents {
             }
         } catch {
             // A socket that only errs would keep the thread busy for ever. The next one may do better.
-            _ = start(handler)
+            restart(handler)
         }
         if hasLost { handler(.lost) }
     }

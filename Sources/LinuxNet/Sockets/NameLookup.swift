@@ -12,18 +12,27 @@ package enum NameLookup {
         of host: String, _ family: IPAddress.Family? = nil
     ) async throws(ResolutionError) -> [IPAddress] {
         if let literal = IPAddress(host) { return family == literal.family || family == nil ? [literal] : [] }
-        guard let answer = await BlockingCalls.resolver.run({ lookUp(host, family) }) else {
-            throw ResolutionError("cancelled")
+        let answer: Answer?
+        do throws(SystemError) {
+            answer = try await BlockingCalls.resolver.run { lookUp(host, family) }
+        } catch {
+            throw ResolutionError("\(error)")
         }
+        guard let answer else { throw ResolutionError("cancelled") }
         return try answer.get()
     }
 
-    /// Calls a closure with a name's addresses of one family, on a thread that may be held up.
+    /// Calls a closure with a name's addresses of one family, on a thread that may be held up; where there is no thread
+    /// for it, on the caller's.
     package static func addresses(
         of host: String, _ family: IPAddress.Family,
         _ body: @escaping @Sendable (Result<[IPAddress], ResolutionError>) -> Void
     ) {
-        BlockingCalls.resolver.submit { body(lookUp(host, family)) }
+        do throws(SystemError) {
+            try BlockingCalls.resolver.submit { body(lookUp(host, family)) }
+        } catch {
+            body(.failure(ResolutionError("\(error)")))
+        }
     }
 
     private typealias Answer = Result<[IPAddress], ResolutionError>

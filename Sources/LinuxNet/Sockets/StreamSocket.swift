@@ -28,6 +28,13 @@ package struct StreamSocket: ~Copyable, Sendable {
             })
     }
 
+    /// Takes a socket that is not connected back to the state in which it was made; an MPTCP socket's path manager is
+    /// chosen anew (mptcp_disconnect, net/mptcp/protocol.c). Its options stay.
+    static func disconnect(_ descriptor: borrowing Descriptor) throws(SystemError) {
+        let number = descriptor.number
+        try systemCall("disconnect a socket") { mp_disconnect(number) }
+    }
+
     init(settingOptionsOf descriptor: consuming Descriptor) throws(SystemError) {
         try SocketOption.set(descriptor.number, CInt(IPPROTO_TCP), TCP_NODELAY, 1, "TCP_NODELAY")
         self.descriptor = descriptor

@@ -18,7 +18,9 @@ package struct Descriptor: ~Copyable, Sendable {
     }
 
     /// A second descriptor of an open file that has another owner.
+    /// - Throws: EBADF where the number is none of an open file: it may come from the library's caller.
     package init(duplicating number: CInt) throws(SystemError) {
+        guard fcntl(number, F_GETFD) >= 0 else { throw SystemError("dup", errno: EBADF) }
         self.init(owning: try systemCall("dup") { fcntl(number, F_DUPFD_CLOEXEC, 3) })
     }
 }

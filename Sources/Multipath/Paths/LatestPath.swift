@@ -81,6 +81,9 @@ struct LatestPath<Waiter> {
         }
     }
 
+    /// More may follow after all. Consumers that were told of the end stay at it.
+    mutating func reopen() { isEnded = false }
+
     private mutating func news(for id: ConsumerID) -> PathSnapshot? {
         guard var snapshot = latest, let consumer = consumers[id] else { return nil }
         if let seen = consumer.seen {

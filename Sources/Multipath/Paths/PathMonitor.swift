@@ -48,6 +48,8 @@ public final class PathMonitor: Sendable {
         public var failures = 0
         /// Sockets that broke and were opened again; all was read again.
         public var reopened = 0
+        /// How often tables were read.
+        public var readings = 0
         /// How often notifications woke the monitor.
         public var wakeups = 0
 
@@ -75,7 +77,7 @@ public final class PathMonitor: Sendable {
     ) {
         let kernel = KernelPaths(configuration, recorder: recorder)
         self.runtime = runtime
-        lifetime = Lifetime(kernel, runtime) { kernel.counters }
+        lifetime = Lifetime(kernel, runtime, mayStartAgain: true) { kernel.counters }
     }
 
     /// A monitor of whatever the source tells; what the kernel says is not asked for.
@@ -93,7 +95,7 @@ public final class PathMonitor: Sendable {
     /// - Throws: `PathMonitorError` where the kernel refuses a netlink socket or its tables, or where
     ///   `MULTIPATH_INTERFACES` can't be read; what a source of one's own fails with; `CancellationError`.
     public func currentPath() async throws -> PathSnapshot {
-        if let failure = lifetime.failure { throw failure }
+        if !lifetime.mayStartAgain, let failure = lifetime.failure { throw failure }
         for await path in updates { return path }
         try Task.checkCancellation()
         throw lifetime.failure ?? PathMonitorError("the path monitor has stopped")
@@ -121,9 +123,15 @@ public final class PathMonitor: Sendable {
         private let source: any PathSource
         private let readCounters: @Sendable () -> Counters
         private let isStarted = Locked(false)
+        /// Whether a source that failed to start is started again at the next use: what it lacked may be there then.
+        let mayStartAgain: Bool
 
-        init(_ source: any PathSource, _ runtime: Runtime, counters: @escaping @Sendable () -> Counters) {
+        init(
+            _ source: any PathSource, _ runtime: Runtime, mayStartAgain: Bool = false,
+            counters: @escaping @Sendable () -> Counters
+        ) {
             self.source = source
+            self.mayStartAgain = mayStartAgain
             channel = PathChannel(runtime)
             readCounters = counters
         }
@@ -135,11 +143,14 @@ public final class PathMonitor: Sendable {
         var counters: Counters { readCounters() }
 
         func start() {
-            let isFirst = isStarted.withLock { isStarted in
+            let isDue = isStarted.withLock { isStarted in
                 defer { isStarted = true }
-                return !isStarted
+                guard isStarted else { return true }
+                guard mayStartAgain, channel.failure.withLock({ $0 }) != nil else { return false }
+                channel.reopen()
+                return true
             }
-            if isFirst { source.start(PathSink(channel)) }
+            if isDue { source.start(PathSink(channel)) }
         }
     }
 }

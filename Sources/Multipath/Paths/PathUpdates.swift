@@ -145,6 +145,12 @@ final class PathChannel: Sendable {
         resume(state.withLock { $0.end() })
     }
 
+    /// A source that failed to start starts anew.
+    func reopen() {
+        failure.withLock { $0 = nil }
+        state.withLock { $0.reopen() }
+    }
+
     var latest: PathSnapshot? { state.withLock { $0.latest } }
 
     func next(_ id: UInt64) async -> PathSnapshot? {

@@ -20,12 +20,16 @@ actor PathWatcher {
     private var lateEvents: Set<Int> = []
     private var published: PathSnapshot?
     private var lastResync = MonotonicTime.zero
+    private var budget = ReadingBudget()
+    /// When the tables are read that could not be within the budget.
+    private var postponed: EventThread.Token?
     private let configuration: PathMonitor.Configuration
     private var hints: HintWatch?
     private var networkManager: NetworkManagerWatch?
     /// What NetworkManager said last; nil before its first answer.
     private var managed: [String: NetworkManagerDevice]?
-    /// Until when the first snapshot waits for that.
+    /// Until when the first snapshot waits for the settings, and for NetworkManager; nil for no longer.
+    private var awaited: (settings: MonotonicTime?, networkManager: MonotonicTime?)
     private var patience: EventThread.Token?
     private var lastOpened = MonotonicTime.zero
     /// What sockets counted that are closed now.
@@ -48,16 +52,25 @@ actor PathWatcher {
 
     /// - Parameter failed: called before the stream ends, if the monitor can't start.
     nonisolated func start(failed: @escaping @Sendable (PathMonitorError) -> Void) {
+        do throws(SystemError) {
+            try thread.start()
+        } catch {
+            return failed(Self.error(error))
+        }
         thread.submit {
             self.assumeIsolated { watcher in
                 do {
                     try watcher.open()
                 } catch {
-                    failed(PathMonitorError("can't read this machine's paths: \(error)"))
-                    watcher.close()
+                    watcher.release()
+                    failed(Self.error(error))
                 }
             }
         }
+    }
+
+    private nonisolated static func error(_ error: any Error) -> PathMonitorError {
+        PathMonitorError("can't read this machine's paths: \(error)")
     }
 
     nonisolated func stop() {
@@ -79,20 +92,30 @@ actor PathWatcher {
             readingFailed()
             return
         }
-        if networkManager != nil, configuration.waitsForNetworkManager > .zero {
-            let end = MonotonicTime.now.advanced(by: configuration.waitsForNetworkManager)
-            patience = thread.schedule(at: end) { [unowned self] in
-                self.assumeIsolated { $0.waitNoLonger() }
-            }
-        } else {
-            publish()
+        if hints != nil { awaited.settings = .now.advanced(by: Self.settingsPatience) }
+        if networkManager != nil {
+            awaited.networkManager = .now.advanced(by: configuration.waitsForNetworkManager)
         }
+        awaitOthers()
     }
 
-    private func waitNoLonger() {
+    /// Tells the first snapshot as soon as nothing is waited for any more.
+    private func awaitOthers() {
+        let now = MonotonicTime.now
         if let patience { thread.cancelTimer(patience) }
         patience = nil
-        deliver()
+        if hints?.hasSettings == true || awaited.settings.map({ $0 <= now }) ?? false {
+            awaited.settings = nil
+        }
+        if managed != nil || awaited.networkManager.map({ $0 <= now }) ?? false {
+            awaited.networkManager = nil
+        }
+        guard let next = [awaited.settings, awaited.networkManager].compactMap({ $0 }).min() else {
+            return deliver()
+        }
+        patience = thread.schedule(at: next) { [unowned self] in
+            self.assumeIsolated { $0.awaitOthers() }
+        }
     }
 
     // MARK: What others than rtnetlink say
@@ -116,7 +139,7 @@ actor PathWatcher {
     }
 
     private func hintsChanged() {
-        if patience != nil { return managed == nil ? () : waitNoLonger() }
+        if patience != nil { return awaitOthers() }
         guard published != nil else { return }
         if coalescer.changed(isUrgent: false, at: .now) { deliver() }
         setDeliveryTimer()
@@ -149,14 +172,19 @@ actor PathWatcher {
     }
 
     private func close() {
+        release()
+        channel.end()
+    }
+
+    private func release() {
         closeSockets()
         hints?.stop()
         networkManager?.stop()
-        for timer in [retry, delivery, patience].compactMap({ $0 }) + laterLooks.values {
+        for timer in [retry, delivery, patience, postponed].compactMap({ $0 }) + laterLooks.values {
             thread.cancelTimer(timer)
         }
-        (retry, delivery, patience, laterLooks, hints, networkManager) = (nil, nil, nil, [:], nil, nil)
-        channel.end()
+        (retry, delivery, patience, postponed, laterLooks) = (nil, nil, nil, nil, [:])
+        (hints, networkManager) = (nil, nil)
     }
 
     private func takeNotifications() {
@@ -196,6 +224,16 @@ actor PathWatcher {
     /// Reads what is out of date, and tells it now or when its burst ends. That the preferred path
     /// is gone is told at once, and that there is a path after none; all else can wait.
     private func look() {
+        guard postponed == nil else { return }
+        if !stale.isEmpty, let next = budget.take(at: .now) {
+            postponed = thread.schedule(at: next) { [unowned self] in
+                self.assumeIsolated { watcher in
+                    watcher.postponed = nil
+                    if watcher.retry == nil { watcher.look() }
+                }
+            }
+            return
+        }
         guard refresh() else { return }
         let snapshot = reducer.snapshot()
         let isUrgent =
@@ -233,7 +271,9 @@ actor PathWatcher {
         laterLooks[number] = nil
         if lateEvents.remove(number) != nil { lookAgain() }
         stale.formUnion(.routes)
-        guard retry == nil, refresh() else { return }
+        guard retry == nil, postponed == nil else { return }
+        guard budget.take(at: .now) == nil else { return look() }
+        guard refresh() else { return }
         if published?.hasSameContent(as: reducer.snapshot()) != true { look() }
     }
 
@@ -297,6 +337,8 @@ actor PathWatcher {
         }
     }
 
+    /// The home directory may be one that doesn't answer.
+    private static let settingsPatience = Duration.milliseconds(500)
     private static let resyncInterval = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(1)
     /// The first for speed, the second in case the kernel takes longer to remove the route.
@@ -305,6 +347,7 @@ actor PathWatcher {
     private func read(_ stale: KernelTables) throws {
         guard let tables else { throw PathMonitorError("the netlink socket is closed") }
         recorder?.willRead()
+        if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
         if stale == .all { lastResync = .now }
         if stale.contains(.links) {
             reducer.replaceLinks(try tables.links())

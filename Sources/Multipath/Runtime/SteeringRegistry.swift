@@ -37,6 +37,10 @@ final class SteeringRegistry: @unchecked Sendable {
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
     private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
+    /// When to find out again what this process may; nil where the answer stands.
+    private var retryAt: MonotonicTime?
+    /// A want of descriptors or memory passes.
+    private static let retryInterval = Duration.seconds(1)
     private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
 
     init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
@@ -50,19 +54,35 @@ final class SteeringRegistry: @unchecked Sendable {
         return try prepared().makeSocket(family)
     }
 
-    /// Finds out once what this process may, and listens to the path manager from then on: the kernel refuses a
-    /// peer's joins to connections of the userspace path manager while no program listens.
+    /// Finds out what this process may, and listens to the path manager from then on: the kernel refuses a peer's joins
+    /// to connections of the userspace path manager while no program listens. What failed is tried again later, and no
+    /// socket gets the userspace path manager before all is there that steers it.
     private func prepared() -> LocalSocketSource {
-        if let source { return source }
-        let source = LocalSocketSource()
+        if let source, retryAt.map({ MonotonicTime.now < $0 }) ?? true { return source }
+        var source = LocalSocketSource()
+        if source.level == .perConnection, let limit = prepareControl() {
+            source = LocalSocketSource(observingBecause: limit)
+        }
+        retryAt = nil
+        if case .failed? = source.level.limit { retryAt = .now.advanced(by: Self.retryInterval) }
         self.source = source
-        guard source.level == .perConnection else { return source }
-        let events = SubflowEvents(on: thread, hidesCreations: true)
-        let availability = events.start { [unowned self] event in ingest(event) }
-        guard availability == .listening else { return source }
-        self.events = events
-        control = try? ControlLevel.perConnection.makeControl()
         return source
+    }
+
+    /// - Returns: what stands in the way; nil for nothing.
+    private func prepareControl() -> ControlLimit? {
+        let events = SubflowEvents(on: thread, hidesCreations: true)
+        if case .unavailable(let limit) = events.start({ [unowned self] event in ingest(event) }) {
+            return limit
+        }
+        do throws(SystemError) {
+            control = try ControlLevel.perConnection.makeControl()
+        } catch {
+            events.stop()
+            return .failed("\(error)")
+        }
+        self.events = events
+        return nil
     }
 
     /// Tells a connection what concerns it from now on. A second member of one token is told nothing.

@@ -54,11 +54,16 @@ public enum LabControl {
         }
         do throws(SystemError) {
             let socket = try LocalSocket.connect("\(namePrefix)\(number)")
-            return try LocalSocket.ask(socket, question)
+            // Any user's process could have taken the name.
+            let owner = LocalSocket.peerUser(socket)
+            if [0, owner].contains(ChildProcess.userNumber) || owner == 0 {
+                return try LocalSocket.ask(socket, question)
+            }
         } catch {
             throw Failure(
                 description: error.isRefusal ? "no lab has the process number \(number)" : error.description)
         }
+        throw Failure(description: "the lab \(number) is another user's")
     }
 
     // MARK: Inside the lab

@@ -108,7 +108,7 @@ public enum LabProcess {
 /// Lines on standard error.
 enum StandardError {
     static func write(_ line: String) {
-        var text = line + "\n"
+        var text = SafeText.line(line) + "\n"
         // Where standard error itself is gone, there is no place left to say so.
         text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }
     }

@@ -142,7 +142,7 @@ final class StatusLines {
         var text = "\u{1B}7"
         for (position, line) in lines.prefix(count).enumerated() {
             text +=
-                "\u{1B}[\(rows - count + 1 + position);1H\u{1B}[2K\u{1B}[7m\(line.prefix(columns))\u{1B}[0m"
+                "\u{1B}[\(rows - count + 1 + position);1H\u{1B}[2K\u{1B}[7m\(SafeText.line(line).prefix(columns))\u{1B}[0m"
         }
         put(text + "\u{1B}8")
     }

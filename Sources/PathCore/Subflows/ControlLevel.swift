@@ -70,6 +70,9 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case mptcpDisabled
     /// The process lacks CAP_NET_ADMIN in the user namespace that owns the network namespace.
     case noPrivilege
+    /// The program has more rights than its user, by a set-user-ID bit or its file's capabilities: it leaves the
+    /// network namespace's settings alone, because any user could kill it in the middle of a change.
+    case elevatedProgram
     /// The kernel has no path manager that takes orders for a connection (before Linux 5.19).
     case oldKernel
     /// The sysctl that selects the path manager may not be written; the reason in the kernel's words.
@@ -90,8 +93,10 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .noMPTCP: "the kernel has no MPTCP"
         case .mptcpDisabled: "MPTCP is switched off (the sysctl net.mptcp.enabled is 0)"
         case .noPrivilege:
-            "the process lacks CAP_NET_ADMIN for this network namespace (setcap cap_net_admin+ep, or systemd's "
-                + "AmbientCapabilities=CAP_NET_ADMIN)"
+            "the process lacks CAP_NET_ADMIN for this network namespace (systemd's "
+                + "AmbientCapabilities=CAP_NET_ADMIN gives it to a service)"
+        case .elevatedProgram:
+            "the program's file has more rights than its user; run it as a service with them, or as root"
         case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
         case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
         case .settingBusy: "another process holds the path manager's setting"

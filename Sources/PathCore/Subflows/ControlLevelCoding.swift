@@ -56,8 +56,8 @@ extension ControlLevel: Codable {
 extension ControlLimit {
     /// Those that their name says all about.
     fileprivate static let plain: [ControlLimit] = [
-        .noMPTCP, .mptcpDisabled, .noPrivilege, .oldKernel, .settingBusy, .foreignSocket, .plainTCP,
-        .unsupervised,
+        .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingBusy, .foreignSocket,
+        .plainTCP, .unsupervised,
     ]
 
     /// A name for machines to read.
@@ -66,6 +66,7 @@ extension ControlLimit {
         case .noMPTCP: "no_mptcp"
         case .mptcpDisabled: "mptcp_disabled"
         case .noPrivilege: "no_privilege"
+        case .elevatedProgram: "elevated_program"
         case .oldKernel: "old_kernel"
         case .settingReadOnly: "setting_read_only"
         case .settingBusy: "setting_busy"

@@ -21,7 +21,7 @@ final class WatchedHints: @unchecked Sendable {
         self.folder = folder
         self.links = links
         places = HintWatch.Places(
-            settings: folder.file(settings), leases: folder.file("leases"),
+            settings: { folder.file(settings) }, leases: folder.file("leases"),
             resolver: folder.file("resolv.conf"),
             resolved: folder.file("resolve/resolv.conf"), devices: folder.file("devices"))
         watch = HintWatch(places)
@@ -37,7 +37,19 @@ final class WatchedHints: @unchecked Sendable {
 
     private struct Box: @unchecked Sendable { let value: HintWatch }
 
+    /// Returns when the settings were read.
     func start() throws {
+        try startWatch()
+        let deadline = MonotonicTime.now.advanced(by: .seconds(10))
+        while try !EventThread.shared.perform({ () throws(SystemError) in self.watch.hasSettings }),
+            MonotonicTime.now < deadline
+        {
+            usleep(1_000)
+        }
+        told.withLock { $0 = [] }
+    }
+
+    private func startWatch() throws {
         try EventThread.shared.perform { () throws(SystemError) in
             self.watch.start { [weak self] in
                 guard let self else { return }
