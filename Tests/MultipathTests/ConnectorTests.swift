@@ -1,4 +1,5 @@
 import PathCore
+import TestSupport
 import Testing
 
 @testable import LinuxNet
@@ -124,6 +125,26 @@ struct ConnectorTests {
         let error = try #require(await failure("127.0.0.1", 1) { $0.requiredInterface = "nowhere0" })
         #expect(error.code == .noAllowedPath)
         #expect(error.reason == "no interface is named nowhere0")
+    }
+
+    @Test("leaves nothing of a race behind, whether it is won or lost")
+    func memory() async throws {
+        let listener = try Listener(.tcp)
+        let monitor = PathMonitor()
+        let snapshot = try await monitor.currentPath()
+        // Nothing listens at port 1.
+        for (port, wins) in [(listener.port, true), (1, false)] {
+            let request = ConnectRequest(
+                Connector(monitor: monitor), "127.0.0.1", port, ConnectionConfiguration())
+            weak var race: RaceRunner?
+            do {
+                let runner = request.runner(snapshot, begun: .now)
+                race = runner
+                let result = await runner.run()
+                #expect((result.winner != nil) == wins)
+            }
+            try await Program.wait("the end of the race") { race == nil }
+        }
     }
 
     @Test("leaves no descriptor behind, whether it wins or loses")

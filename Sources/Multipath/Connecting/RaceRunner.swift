@@ -340,6 +340,8 @@ actor RaceRunner: EventThreadActor {
             monitor.channel.detach(observations.paths)
             suspicions.endObservation(observations.suspicions)
         }
+        // What listens keeps this.
+        observations = nil
         completion?(result)
         completion = nil
     }
