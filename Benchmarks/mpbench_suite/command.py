@@ -43,6 +43,9 @@ def main():
         return print("\n".join(compare(*map(load, options.compare))))
     old = load(options.compare[0]) if options.compare else None
     rows, runs = choose(options), options.runs or (3 if options.quick else 10)
+    for row in rows:
+        if row.usual and not options.runs:
+            row.most_runs = min(row.most_runs, row.usual)
     if not rows:
         sys.exit(f"mpbench: no row is named {options.rows}; --list names them")
     if options.list:
@@ -77,6 +80,7 @@ def arguments():
     parser.add_argument("--json", metavar="FILE", help="every sample, as results.json")
     parser.add_argument("--traces", metavar="FILE", help="what happened in the worst run of each row that misses")
     parser.add_argument("--pictures", metavar="FOLDER", help="draws the results")
+    parser.add_argument("--radio", metavar="FOLDER", help="of recorded links, NAME.up and NAME.down: rows for each")
     parser.add_argument("--compare", nargs="+", metavar="FILE", help="OLD.json, and NEW.json or new runs")
     parser.add_argument("--readme", metavar="FILE", help="writes these results into Benchmarks/README.md")
     parser.add_argument("--commands", metavar="FOLDER", default=str(environment.COMMANDS),
@@ -95,7 +99,7 @@ def positive(text):
 
 
 def choose(options):
-    rows = all_rows()
+    rows = all_rows(options.radio)
     patterns = options.rows.split(",") if options.rows else QUICK if options.quick else ["*"]
     return [row for row in rows
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in (row.name, row.group))]

@@ -16,13 +16,18 @@ def latencies(result, start, end):
             for sent, took in result["requests"] if start <= sent <= end]
 
 
-def stall(result, number=-1, window=1.0):
-    """The longest the program waited because of a fault, in milliseconds."""
+def stall(result, number=-1, window=3.0):
+    """The longest the program waited because of a fault, in milliseconds: the receiving one where it was watched."""
     moment = fault(result, number)
     if result.get("requests") is not None:
         return max(latencies(result, moment - 0.05, result["end"]), default=None)
-    return 1e3 * max((length for start, length in result["gaps"]
+    return 1e3 * max((length for start, length in result.get("arrivals", result["gaps"])
                       if moment - 0.1 <= start <= moment + window and start + length > moment), default=0)
+
+
+def longest_pause(result, start=0.0):
+    """The longest time without a byte of a transfer with nothing wrong, in milliseconds."""
+    return 1e3 * max((length for begun, length in result.get("arrivals", result["gaps"]) if begun >= start), default=0)
 
 
 def goodput(result, start, end):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,11 +12,17 @@ import sys
 from .environment import PROGRAMS
 
 COUNTER = str(PROGRAMS / "count.py")
+SUBFLOWS = str(PROGRAMS / "subflows.py")
 MPTCPD = "/usr/libexec/mptcpd"
 SERVER = {"ipv4": "203.0.113.10", "ipv6": "2001:db8:3::10"}
 CELLULAR = {"ipv4": "192.0.2.18", "ipv6": "2001:db8:1:1::2"}
 # The contenders that are one program, opened by SwiftNIO with MPTCP on, and differ in who manages its paths.
 PATH_MANAGERS = ("kernel", "mptcpd-addr_adv", "mptcpd-sspi")
+# Congestion controls at the sending end. A namespace's sysctl takes only those that the machine allows everybody, a
+# socket in a namespace of its own any that the kernel has: so it is an option of the socket.
+SENDERS = ("bbr", "cubic", "reno")
+# What can go wrong with a run.
+RUN_ERRORS = (RuntimeError, subprocess.SubprocessError, OSError, ValueError, KeyError, IndexError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +33,8 @@ class Network:
     tag: str = "not-expensive"
     family: str = "ipv4"
     mixed: bool = False
+    # The congestion control of both ends; the lab's own where nothing is said.
+    sender: str = ""
 
     def scenario(self):
         return f"link wlan0 wifi {self.wifi}\nlink wwan0 cellular,{self.tag} {self.cellular}\n"
@@ -78,8 +87,14 @@ class Lab:
                      str(random.getrandbits(31)), *options, "--", *words], limit)
 
     def run(self, network, who, load, seconds, faults=(), extra=(), count=None, backup=True, limit=None,
-            settle=None):
-        """One run; faults are (seconds, link, action). Returns what mpbench-modes printed."""
+            settle=None, listener=None, watch=False):
+        """One run; faults are (seconds, link, action). Returns what mpbench-modes printed.
+
+        - listener: what serves instead of the lab's services: `kernel`, or `ours`. An upload then has `arrivals`,
+          pauses at the receiving program.
+        - backup: how the kernel's path manager has its second endpoint: as a backup, as a path like the first, or not
+          at all, where it is None.
+        - watch: whether the events of the kernel's MPTCP are noted, as `subflows`."""
         # A path manager's connection begins on the path that fails, which here has IPv4 only.
         host = "server" if network.mixed and who not in PATH_MANAGERS else SERVER[network.family]
         words = [self.command("mpbench-modes"), "kernel" if who in PATH_MANAGERS else who, load, "--host", host,
@@ -89,17 +104,60 @@ class Lab:
         for at, link, action in faults:
             words += ["--at", f"{at:.4f}", link, action]
         words += list(extra)
+        scenario, options = network.scenario(), []
+        if network.sender:
+            words += ["--congestion", network.sender]
+        if listener:
+            options = ["--serve", self.serving(network, listener)]
+        elif network.sender:
+            scenario += f"congestion server={network.sender}\n"
+        if watch:
+            words = [sys.executable, SUBFLOWS] + words
         if count:
             words = [sys.executable, COUNTER, count] + words
         script = "\n".join(["set -e"] + path_manager(network, who, backup) + ['"$@"'])
-        output = self.execute(network.scenario(), ["sh", "-c", script, "sh"] + words, limit or seconds + 20)
+        output = self.execute(scenario, ["sh", "-c", script, "sh"] + words, limit or seconds + 20, *options)
         lines = output.splitlines()
         if not lines:
             raise RuntimeError("mpbench-modes printed nothing")
-        result = json.loads(lines[0])
+        result = json.loads(lines.pop(0))
+        if faults and len(result["faults"]) != len(faults):
+            raise RuntimeError("a fault did not happen")
+        if watch:
+            result["subflows"] = [[time - result["begun"], event, token]
+                                  for time, event, token in json.loads(lines.pop(0))]
         if count:
-            result["counted"] = json.loads(lines[1])
+            result["counted"] = json.loads(lines.pop(0))
+        if listener and load == "up":
+            result["arrivals"] = self.arrivals(result)
         return result
+
+    @property
+    def log(self):
+        return self.folder / "arrivals"
+
+    def serving(self, network, listener):
+        """The shell command of the server host."""
+        self.log.unlink(missing_ok=True)
+        words = [self.command("mpbench-modes"), "serve", listener, "--log", str(self.log)]
+        if network.sender:
+            words += ["--congestion", network.sender]
+        # Steering an accepted connection takes the path manager in user space.
+        before = "sysctl -qw net.mptcp.path_manager=userspace && " if listener == "ours" else ""
+        return f"{before}exec {shlex.join(words)}"
+
+    def arrivals(self, result):
+        """The pauses at the receiving program: seconds since the load began, and how long."""
+        gaps, last = [], None
+        for line in self.log.read_text().splitlines():
+            kind, *numbers = line.split()
+            if kind == "gap":
+                gaps.append([float(numbers[0]) - result["begun"], float(numbers[1])])
+            last = sum(float(number) for number in numbers) - result["begun"]
+        # The pause in which the run ended, a few looks' length left out.
+        if last is not None and result["end"] - last > 0.05:
+            gaps.append([last, result["end"] - last])
+        return gaps
 
 
 def path_manager(network, who, backup):
@@ -108,7 +166,7 @@ def path_manager(network, who, backup):
     if network.mixed:
         lines += ["ip -4 addr flush dev wwan0", "ip -6 addr flush dev wlan0 scope global",
                   "ip -6 route del default dev wlan0"]
-    if who == "kernel":
+    if who == "kernel" and backup is not None:
         flags = "subflow backup" if backup else "subflow fullmesh"
         family = "ipv6" if network.mixed else network.family
         lines += ["ip mptcp limits set subflows 8 add_addr_accepted 8",

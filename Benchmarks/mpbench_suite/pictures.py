@@ -23,7 +23,8 @@ STYLE = {
 CONTENDERS = {"ours": ("this library", "#0072b2"), "kernel": ("kernel's path manager", "#d55e00"),
               "mptcpd-addr_adv": ("mptcpd, addr_adv", "#009e73"), "mptcpd-sspi": ("mptcpd, sspi", "#b15a94")}
 FAINT = "#6e7781"
-# The rows with stalls, on the network without peculiarities, and their words.
+# The rows with stalls, on the network without peculiarities, and their words. Of transfers those under BBR, which most
+# large servers use.
 STALLS = (("dead-both-*", "Wi-Fi silently dead"), ("link-*", "Wi-Fi's link lost"),
           ("address-*", "Wi-Fi's address lost"), ("route-*", "Wi-Fi's route lost"))
 LOADS = {"rr": "requests", "down": "download", "up": "upload", "paced": "stream"}
@@ -168,7 +169,8 @@ def stall_rows(results):
         for load, words in LOADS.items():
             for row in results["rows"]:
                 name = row["name"]
-                if (fnmatch.fnmatchcase(name, pattern) and "@" not in name and name.endswith(f"-{load}")
+                if (fnmatch.fnmatchcase(name, pattern) and name.count("@") <= 1
+                        and name.endswith((f"-{load}", f"-{load}@bbr"))
                         and row.get("unit") == "ms" and any(flat(taken) for taken in row["samples"].values())):
                     found.append((group, words, row))
                     break

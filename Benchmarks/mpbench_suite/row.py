@@ -54,6 +54,8 @@ class Row:
     run: typing.Callable
     contenders: tuple = ("ours", "kernel")
     most_runs: int = 1000
+    # How many runs there are where no number is asked for; None for as many as of the other rows.
+    usual: typing.Optional[int] = None
     # The most runs of single contenders, for those that serve only for comparison.
     fewer: dict = dataclasses.field(default_factory=dict)
     # How long a run takes, roughly: for the estimate of the time left.

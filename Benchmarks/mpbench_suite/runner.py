@@ -1,10 +1,10 @@
 """Makes the runs of a row: its contenders take turns."""
-import subprocess
 import sys
 import time
 
 from . import judging
 from .contenders import CONTENDERS, missing
+from .lab import RUN_ERRORS
 
 
 class Progress:
@@ -65,7 +65,7 @@ def measure(row, lab, runs, progress):
             progress.show(row, number, most, contender)
             try:
                 taken[contender].append(row.run(lab, contender, number))
-            except (RuntimeError, subprocess.SubprocessError, OSError, ValueError, KeyError, IndexError) as error:
+            except RUN_ERRORS as error:
                 taken[contender].append(None)
                 failures.append(f"{row.name}, run {number + 1} of {contender}: {type(error).__name__}: {error}")
                 progress.clear()

@@ -27,9 +27,15 @@ def story(result, title):
         text.append("    slowest requests (sent, took): " + ", ".join(
             f"{1e3 * (sent - fault):+.0f} {'never' if took < 0 else f'{1e3 * took:.0f}'}"
             for sent, took in sorted(slow)))
-    if result.get("gaps"):
-        long = sorted(result["gaps"], key=lambda each: -each[1])[:5]
-        text.append("    longest pauses (from, for): " + ", ".join(
+    for key, place in (("gaps", ""), ("arrivals", " at the receiver")):
+        if not result.get(key):
+            continue
+        long = sorted(result[key], key=lambda each: -each[1])[:5]
+        text.append(f"    longest pauses{place} (from, for): " + ", ".join(
             f"{1e3 * (start - fault):+.0f} {1e3 * length:.0f}" for start, length in sorted(long)))
+    if result.get("subflows"):
+        words = {1: "created", 2: "established", 3: "closed", 10: "subflow joined", 11: "subflow ended"}
+        text.append("    the kernel's events: " + ", ".join(
+            f"{1e3 * (time - fault):+.0f} {words.get(event, event)}" for time, event, _ in result["subflows"]))
     paths = ", ".join(f"{p['name']} {p['sent']} sent {p['received']} received" for p in result.get("paths", []))
     return text + ([f"    {paths}"] if paths else [])

@@ -125,7 +125,8 @@ extension ScriptedPath {
         if !nameServers.isEmpty { hints.leases[index] = LeaseHint(nameServers: nameServers) }
         if type == .wifi {
             hints.wireless[index] = WirelessHint(
-                ssid: hasCarrier ? ssid : nil, signal: quality.signal, rate: quality.linkSpeed)
+                ssid: hasCarrier ? ssid : nil, signal: quality.signal, rate: quality.linkSpeed,
+                isFading: quality.isFading)
         } else {
             hints.linkSpeeds[index] = quality.linkSpeed
         }

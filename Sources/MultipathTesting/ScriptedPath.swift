@@ -23,7 +23,8 @@ public struct ScriptedPath: Sendable, Hashable {
     public var ssid: String?
     /// The name servers that came with the path.
     public var nameServers: [IPAddress] = []
-    /// The link's speed and signal.
+    /// The link's speed and signal. Whether the signal fades is said by `isFading`: a script has no time in which it could
+    /// be seen to fall.
     public var quality = PathQuality()
     /// For a tunnel that is bound to one interface: which. Others travel over the best of the rest.
     public var carrier: String?

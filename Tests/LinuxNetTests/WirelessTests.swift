@@ -184,6 +184,30 @@ struct WirelessSourceTests {
         #expect(radio.opened == 3)
     }
 
+    @Test("tells when a watched signal begins to fade and when it is steady again")
+    func signals() {
+        let radio = FakeRadio()
+        let source = source(radio)
+        var changes = 0
+        source.start { changes += 1 }
+        radio.answer = .success(WirelessHint(ssid: "Home", signal: -52))
+        #expect(source.read([Self.wifi])[4]?.isFading == false)
+        func look(_ signal: Int, after seconds: Double) -> Bool? {
+            radio.answer = .success(WirelessHint(ssid: "Home", signal: signal))
+            source.lookAtSignals(at: MonotonicTime.now.advanced(by: .seconds(seconds)))
+            return source.read([Self.wifi])[4]?.isFading
+        }
+        #expect(look(-57, after: 0.5) == false)
+        #expect(changes == 0)
+        #expect(look(-63, after: 1) == true)
+        #expect(look(-64, after: 1.5) == true)
+        #expect(changes == 1)
+        #expect(look(-64, after: 4) == false)
+        #expect(changes == 2)
+        #expect(look(-78, after: 4.5) == true)
+        source.stop()
+    }
+
     @Test("passes over an interface whose driver doesn't answer")
     func errors() {
         let radio = FakeRadio()

@@ -18,12 +18,15 @@ final class Requests: ChannelInboundHandler, Sendable {
     private let clock: NIOLockedValueBox<Clock?> = .init(nil)
     private let state = NIOLockedValueBox(State())
 
-    /// - Returns: nothing; requests go out until `end`.
-    func start(_ channel: any Channel, _ clock: Clock, every interval: Double, until end: Double) {
+    /// Sends requests until `end`, the first one at `begin`.
+    func start(
+        _ channel: any Channel, _ clock: Clock, from begin: Double = 0, every interval: Double,
+        until end: Double
+    ) {
         self.clock.withLockedValue { $0 = clock }
         let request = ByteBuffer(repeating: UInt8(ascii: "r"), count: Self.size)
         @Sendable func send(_ number: Int) {
-            let due = Double(number) * interval
+            let due = begin + Double(number) * interval
             guard due < end, channel.isActive else { return }
             channel.eventLoop.scheduleTask(deadline: clock.deadline(due)) {
                 self.state.withLockedValue { $0.sent.append(clock.now) }

@@ -8,12 +8,19 @@ import NIOPosix
 @main
 struct Modes {
     static func main() async throws {
-        guard let options = Options(CommandLine.arguments.dropFirst()) else {
+        let words = CommandLine.arguments.dropFirst()
+        if words.first == "serve" {
+            guard let serving = Serving(words.dropFirst()) else { Output.fail(usage: Serving.usage) }
+            try await serving.run()
+        }
+        guard let options = Options(words) else {
             Output.fail(usage: Options.usage)
         }
         switch options.load {
+        case .exodus: try Output.printLine(await Exodus(options: options).run())
         case .crowd: try Output.printLine(await Crowd(options: options).run())
-        case .rr, .down, .up, .paced: try Output.printLine(await Run(options: options).run())
+        case .rr, .down, .up, .paced, .segmentsDown, .segmentsUp:
+            try Output.printLine(await Run(options: options).run())
         }
         // At once, without closing the connections: the next run has a lab of its own.
         exit(0)

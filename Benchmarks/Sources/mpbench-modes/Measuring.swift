@@ -76,7 +76,7 @@ struct InterfaceCounters: Encodable {
 struct Flow: Sendable {
     static let bucket = 0.02
     /// Shorter pauses are a path's own rhythm.
-    private static let shortest = 0.008
+    static let shortest = 0.008
     /// Longer ones are a stall.
     private static let longest = 0.05
 

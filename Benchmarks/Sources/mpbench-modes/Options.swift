@@ -19,12 +19,18 @@ struct Options {
         case down, up
         /// A stream as it is played: 5,000 bytes from the server every 10 ms.
         case paced
+        /// Segments one after the other, from the server or to it, where `mpbench-modes serve` is the server.
+        case segmentsDown = "segments-down"
+        case segmentsUp = "segments-up"
         /// Many connections that say nothing, or a little.
         case crowd
+        /// Many connections that lose their path at once.
+        case exodus
     }
 
     /// Something that happens to the lab while the load runs.
     struct Fault {
+        /// In seconds.
         var at: Double
         var link: String
         var action: String
@@ -38,14 +44,22 @@ struct Options {
     var settle: Double?
     var interval = 0.02
     var count = 1000
+    /// Bytes of each segment.
+    var size = 1_000_000
     var faults: [Fault] = []
+    /// What happens after so many segments.
+    var faultAfter: (count: Int, link: String, action: String)?
+    /// The client's congestion control, by the kernel's name.
+    var congestion: String?
     var required: String?
     var prohibited: Set<String> = []
 
     static let usage = """
-        usage: mpbench-modes handover|interactive|aggregate|kernel|tcp rr|down|up|paced|crowd [--host HOST] [--seconds S]
-            [--settle S] [--interval S] [--count N] [--require NAME] [--prohibit NAME] [--at SECONDS LINK ACTION]…
-
+        usage: mpbench-modes handover|interactive|aggregate|kernel|tcp LOAD [--host HOST] [--seconds S] [--settle S]
+            [--interval S] [--count N] [--size BYTES] [--congestion NAME] [--require NAME] [--prohibit NAME]
+            [--at SECONDS LINK ACTION]… [--after SEGMENTS LINK ACTION]
+        LOAD is rr, down, up, paced, segments-down, segments-up, crowd or exodus
+        \(Serving.usage)
         """
 
     init?(_ arguments: ArraySlice<String>) {
@@ -62,6 +76,12 @@ struct Options {
             case "--settle": settle = Double(value)
             case "--interval": interval = Double(value) ?? interval
             case "--count": count = Int(value) ?? count
+            case "--size": size = Int(value) ?? size
+            case "--congestion": congestion = value
+            case "--after":
+                guard let count = Int(value), let link = words.popFirst(), let action = words.popFirst()
+                else { return nil }
+                faultAfter = (count, link, action)
             case "--require": required = value
             case "--prohibit": prohibited.insert(value)
             case "--at":
@@ -93,7 +113,8 @@ struct Options {
     /// The port of the lab's service for the load.
     var port: Int {
         switch load {
-        case .rr, .crowd: 7
+        case .rr, .crowd, .exodus: 7
+        case .segmentsDown, .segmentsUp: Serving.segmentPort
         case .up: 9
         case .down: 19
         case .paced: 20

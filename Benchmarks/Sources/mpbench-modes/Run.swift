@@ -9,6 +9,8 @@ struct Run {
     let options: Options
 
     struct Result: Encodable {
+        /// When the load began, in seconds of the monotonic clock.
+        var begun = 0.0
         var transport = "mptcp"
         var control = ""
         var connectSeconds = 0.0
@@ -43,15 +45,16 @@ struct Run {
         var result = Result()
         result.interfaces = [Kernel.interfaces()]
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let (requests, download, upload) = (Requests(), Download(), Upload())
+        let (requests, download, upload, segments) = (Requests(), Download(), Upload(), Segments())
         let load = options.load
         let start = ContinuousClock.now
         let opened = try await options.dialer(on: group).open { channel in
             let handler: any ChannelHandler & Sendable =
                 switch load {
-                case .rr, .crowd: requests
+                case .rr, .crowd, .exodus: requests
                 case .down, .paced: download
                 case .up: upload
+                case .segmentsDown, .segmentsUp: segments
                 }
             return channel.pipeline.addHandler(handler)
         }
@@ -59,13 +62,16 @@ struct Run {
         result.connectSeconds = Double(seconds) + Double(attoseconds) / 1e18
         result.interfaces.append(Kernel.interfaces())
 
+        try await opened.channel.setCongestionControl(options.congestion)
+
         let clock = Clock()
+        result.begun = Double(clock.begun.uptimeNanoseconds) / 1e9
         let poll: RepeatedTask?
         let flow = NIOLockedValueBox(Flow())
         let pollGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let log = EventLog(opened.connection, clock)
         switch options.load {
-        case .rr, .crowd:
+        case .rr, .crowd, .exodus:
             poll = nil
             requests.start(opened.channel, clock, every: options.interval, until: options.seconds)
         case .down, .paced:
@@ -74,6 +80,9 @@ struct Run {
         case .up:
             upload.start(opened.channel)
             poll = Self.watch(try await opened.channel.descriptor, clock, flow, on: pollGroup.next())
+        case .segmentsDown, .segmentsUp:
+            poll = nil
+            result.faults = try await run(segments, opened.channel, clock)
         }
         for fault in options.faults.sorted(by: { $0.at < $1.at }) {
             try await Task.sleep(for: .seconds(max(fault.at - clock.now, 0)))
@@ -82,14 +91,16 @@ struct Run {
         }
         try await sleep(clock, since: result.faults.last) { fault, settle in
             switch load {
-            case .rr, .crowd: requests.areSmooth(since: fault, count: Int(settle / options.interval))
+            case .rr, .crowd, .exodus: requests.areSmooth(since: fault, count: Int(settle / options.interval))
             case .down, .paced: download.flow.isSmooth(since: fault, for: settle, now: clock.now)
             case .up: flow.withLockedValue { $0.isSmooth(since: fault, for: settle, now: clock.now) }
+            case .segmentsDown, .segmentsUp: true
             }
         }
         result.end = clock.now
         switch options.load {
-        case .rr, .crowd: result.requests = requests.results
+        case .rr, .crowd, .exodus: result.requests = requests.results
+        case .segmentsDown, .segmentsUp: result.requests = segments.requests
         case .down, .paced: note(download.finish(at: result.end), in: &result)
         case .up:
             upload.stop()
@@ -116,10 +127,36 @@ struct Run {
         return result
     }
 
+    /// All segments, or those that there is time for.
+    /// - Returns: when the fault had happened.
+    private func run(_ segments: Segments, _ channel: any Channel, _ clock: Clock) async throws -> [Double] {
+        let faults = NIOLockedValueBox<[Double]>([])
+        let isDone = NIOLockedValueBox(false)
+        let options = options
+        let all = Task {
+            defer { isDone.withLockedValue { $0 = true } }
+            try await segments.run(
+                channel, clock, count: options.count, size: options.size,
+                isUpload: options.load == .segmentsUp
+            ) { number in
+                guard let fault = options.faultAfter, number == fault.count else { return }
+                try LabControl.set(fault.link, fault.action)
+                faults.withLockedValue { $0.append(clock.now) }
+            }
+        }
+        while clock.now < options.seconds, !isDone.withLockedValue({ $0 }) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        all.cancel()
+        return faults.withLockedValue { $0 }
+    }
+
     /// Until the run's end, or until the load is smooth again.
     private func sleep(
         _ clock: Clock, since fault: Double?, isSmooth: (_ fault: Double, _ settle: Double) -> Bool
     ) async throws {
+        let isOver = options.load == .segmentsDown || options.load == .segmentsUp
+        guard !isOver else { return }
         guard let fault, let settle = options.settle else {
             return try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
         }
@@ -167,19 +204,4 @@ final class EventLog: Sendable {
     }
 
     var events: [Run.Event] { entries.withLockedValue { $0 } }
-}
-
-extension Channel {
-    /// The socket's number. It is open for as long as the channel is.
-    fileprivate var descriptor: CInt {
-        get async throws {
-            try await eventLoop.submit {
-                try self.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
-                {
-                    $0
-                }
-                    ?? -1
-            }.get()
-        }
-    }
 }

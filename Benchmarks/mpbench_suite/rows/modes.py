@@ -3,12 +3,12 @@
 Wi-Fi with an RTT of 20 ms and cellular with 40 ms, 100 Mbit/s each, cellular a warm standby unless a row says
 otherwise. The kernel has its endpoint (a backup, in aggregate fullmesh) before the program starts. What never
 recovers counts until its run's end. A name with @v6, @mixed, @nat-wifi or @nat-cellular is the same on another
-network."""
+network, one with @bbr, @cubic or @reno a transfer under that congestion control at the sending end."""
 import dataclasses
 import random
 
 from ..figures import fault, goodput, latencies, on_wire, quantile, stall
-from ..lab import PATH_MANAGERS, Network
+from ..lab import PATH_MANAGERS, SENDERS, Network
 from ..row import Metric, Row
 
 
@@ -17,8 +17,11 @@ def phase(seconds):
     return seconds + random.random() * 0.02
 
 
-# A load that has gone on smoothly for so long after its fault is over it.
+# Requests that have gone on smoothly for so long after their fault are over it.
 SETTLE = 0.5
+# How long after a fault a transfer's pauses count, in seconds, and how long it is watched: a pause may come long after
+# the move, where what the move left behind is ended.
+WINDOW, WATCHED = 3.0, 3.4
 # mptcpd stands beside the others only in the rows that say most.
 MPTCPD = ("mptcpd-addr_adv", "mptcpd-sspi")
 FEW_OF_MPTCPD = {contender: 2 for contender in MPTCPD}
@@ -44,22 +47,22 @@ def named(contender, mode="handover"):
 
 def broken(name, title, load, action, metric, network=Network(), contenders=("ours", "kernel"), **runs):
     """The path that carries goes away, in one way or another."""
-    # Any contender's transfer goes on in less than half a second; requests may not. An upload is
-    # a second old at least: so long a standby has to be idle for the kernel to probe it.
-    begin, after = {"down": (0.8, 1.1), "up": (1.4, 1.1)}.get(load, (0.5, 1.8))
+    # An upload is a second old at least: so long a standby has to be idle for the kernel to probe it.
+    begin, after = {"down": (0.8, WATCHED), "up": (1.4, WATCHED)}.get(load, (0.5, 1.8))
+    is_bulk = load in ("down", "up")
 
     def run(lab, contender, _):
         result = lab.run(network, named(contender), load, begin + after, [(phase(begin), "wlan0", action)],
-                         settle=SETTLE)
-        return {"stall": stall(result)}, result
+                         settle=None if is_bulk else SETTLE, listener="kernel" if load == "up" else None)
+        return {"stall": stall(result, window=WINDOW)}, result
 
-    return Row(name, title, [metric], run, contenders, seconds=begin + after, **runs)
+    return Row(name, title, [metric], run, contenders, seconds=begin + after + 0.4, **runs)
 
 
 def losing_wifi():
+    """Requests; and a stream as it is played, which a sender's congestion control has no part in."""
     rows = []
     for suffix, network in NETWORKS.items():
-        flat = shallow(network)
         # On another network only the row whose goal is beside the kernel's figure has the kernel in it.
         elsewhere = [("ours",)] if suffix else []
         # Only what has a goal beside the kernel's figure needs as many runs of the kernel's.
@@ -71,31 +74,19 @@ def losing_wifi():
                                f"blackhole={side}", goal, network,
                                ("ours", "kernel", *MPTCPD) if is_first else ("ours", "kernel"),
                                fewer={"kernel": 5, **FEW_OF_MPTCPD}, most_runs=3 if suffix else 1000))
-            for load in ("down", "up"):
-                goal = Metric("stall", f"{load} stall", median=120)
-                rows.append(broken(f"dead-{side}-{load}{suffix}", f"Wi-Fi silently dead ({side}), {load}load",
-                                   load, f"blackhole={side}", goal, flat, *elsewhere,
-                                   most_runs=2 if suffix else 10 if side == "both" else 6, fewer=few))
         for short, action in (("link", "down"), ("address", "address off"), ("route", "route off")):
-            for load in ("rr", "down", "up"):
-                if suffix and short != "link":
-                    continue
-                is_first = suffix == "" and short == "link" and load == "rr"
-                goal = Metric("stall", f"{load} stall", median=70)
-                rows.append(broken(f"{short}-{load}{suffix}", f"Wi-Fi's {short} goes, {load}", load, action, goal,
-                                   network if load == "rr" else flat,
-                                   *([("ours", "kernel", *MPTCPD)] if is_first else elsewhere),
-                                   most_runs=2 if suffix else 6 if load == "up" else 10,
-                                   fewer={**few, **FEW_OF_MPTCPD}))
+            if suffix and short != "link":
+                continue
+            is_first = suffix == "" and short == "link"
+            rows.append(broken(f"{short}-rr{suffix}", f"Wi-Fi's {short} goes, rr", "rr", action,
+                               Metric("stall", "rr stall", median=70), network,
+                               *([("ours", "kernel", *MPTCPD)] if is_first else elsewhere),
+                               most_runs=2 if suffix else 10, fewer={**few, **FEW_OF_MPTCPD}))
     few = {"ours": 3, "kernel": 1}
     for short, action, limit in (("dead-both", "blackhole", 120), ("link", "down", 70)):
         goal = Metric("stall", "stream's stall", median=limit)
         rows.append(broken(f"{short}-paced", f"{action} while a stream of 4 Mbit/s is played", "paced", action, goal,
                            fewer=few))
-    for load in ("down", "up"):
-        goal = Metric("stall", f"{load} stall")
-        rows.append(broken(f"deep-{load}", f"Wi-Fi silently dead, {load}load, queues of 100 ms", load,
-                           "blackhole", goal, fewer=few))
     for suffix, network in NETWORKS.items():
         cold = dataclasses.replace(network, tag="expensive")
         elsewhere = {"contenders": ("ours",), "most_runs": 2} if suffix else {}
@@ -103,6 +94,32 @@ def losing_wifi():
                            Metric("stall", "rr stall", median=150), cold, **elsewhere, fewer={"kernel": 3}))
         rows.append(broken(f"cold-dead{suffix}", "Wi-Fi silently dead, cellular expensive and cold", "rr", "blackhole",
                            Metric("stall", "rr stall", median=250), cold, **elsewhere, fewer={"kernel": 3}))
+    return rows
+
+
+def losing_wifi_in_transfers():
+    """Downloads and uploads, under each congestion control."""
+    rows = []
+    for sender in SENDERS:
+        for suffix, network in NETWORKS.items():
+            flat = dataclasses.replace(shallow(network), sender=sender)
+            # On another network there are only few runs, and only of ours.
+            runs = {"contenders": ("ours",), "most_runs": 1} if suffix else {"fewer": {"kernel": 2}}
+            for load in ("down", "up"):
+                goal = Metric("stall", f"{load} stall", median=120)
+                for side in ("both", "up", "down") if suffix == "" else ("both",):
+                    rows.append(broken(f"dead-{side}-{load}{suffix}@{sender}",
+                                       f"Wi-Fi silently dead ({side}), {load}load, {sender}", load,
+                                       f"blackhole={side}", goal, flat, **runs))
+                goal = Metric("stall", f"{load} stall", median=70)
+                for short, action in (("link", "down"), ("address", "address off"), ("route", "route off")):
+                    if suffix == "" or short == "link":
+                        rows.append(broken(f"{short}-{load}{suffix}@{sender}", f"Wi-Fi's {short} goes, {load}load, {sender}",
+                                           load, action, goal, flat, **runs))
+        for load in ("down", "up"):
+            rows.append(broken(f"deep-{load}@{sender}", f"Wi-Fi silently dead, {load}load, {sender}, queues of 100 ms",
+                               load, "blackhole", Metric("stall", f"{load} stall"), Network(sender=sender),
+                               fewer={"ours": 3, "kernel": 1}))
     return rows
 
 
@@ -218,27 +235,31 @@ def aggregate():
                 run, ("ours", "kernel", *MPTCPD) if is_first else ("ours", "kernel"),
                 most_runs=10 if load == "down" else 5,
                 fewer={"kernel": 2, **{name: 1 for name in MPTCPD}}, seconds=4.9))
-    for load in ("down", "up"):
-        for link in ("wlan0", "wwan0"):
-            known = {}
+    return rows + [dying(load, link, sender) for sender in SENDERS for load in ("down", "up")
+                   for link in ("wlan0", "wwan0")]
 
-            def run(lab, contender, number, load=load, link=link, known=known):
-                network = shallow(Network())
-                other = "wwan0" if link == "wlan0" else "wlan0"
 
-                def survivor():
-                    result = lab.run(network, "handover", load, 3.5, extra=("--require", other))
-                    return goodput(result, 1.5, 3.5)
-                rate = alone(number, known, survivor)
-                result = lab.run(network, named(contender, "aggregate"), load, 3.6,
-                                 [(phase(1.0), link, "blackhole")], backup=False)
-                after = goodput(result, fault(result) + 1, 3.6)
-                return {"stall": stall(result), "after": after / rate}, result
-            rows.append(Row(f"dies-{link}-{load}", f"aggregate, {link} dies in silence, {load}load", [
-                Metric("stall", "stall", median=150),
-                Metric("after", "of the survivor's, after 1 s", "x", median=0.9, at_least=True)], run,
-                most_runs=10 if load == "down" else 5, fewer={"kernel": 2}, seconds=4.5))
-    return rows
+def dying(load, link, sender):
+    """One of two paths that both carry dies in silence."""
+    known = {}
+    network = dataclasses.replace(shallow(Network()), sender=sender)
+    other = "wwan0" if link == "wlan0" else "wlan0"
+    listener = "kernel" if load == "up" else None
+
+    def run(lab, contender, number):
+        def survivor():
+            result = lab.run(network, "handover", load, 3.5, extra=("--require", other), listener=listener)
+            return goodput(result, 1.5, 3.5)
+        rate = alone(number, known, survivor)
+        result = lab.run(network, named(contender, "aggregate"), load, 1 + WATCHED, [(phase(1.0), link, "blackhole")],
+                         backup=False, listener=listener)
+        after = goodput(result, fault(result) + 1, 1 + WATCHED)
+        return {"stall": stall(result, window=WINDOW), "after": after / rate}, result
+
+    return Row(f"dies-{link}-{load}@{sender}", f"aggregate, {link} dies in silence, {load}load, {sender}", [
+        Metric("stall", "stall", median=150),
+        Metric("after", "of the survivor's, after 1 s", "x", median=0.9, at_least=True)], run,
+        most_runs=10, fewer={"kernel": 2}, seconds=5.5)
 
 
 def prohibited():
@@ -276,15 +297,14 @@ def lossy():
 
 def steady():
     """Nothing is wrong: a transfer fills the queues of 100 ms, which may not be taken for a failure."""
-    rows = []
-    for load in ("down", "up"):
-        def run(lab, contender, _, load=load):
-            result = lab.run(Network(), named(contender), load, 4.0)
-            return {"moves": max(result["moves"] - 1, 0), "rate": goodput(result, 1.0, 4.0)}, result
-        rows.append(Row(f"steady-{load}", f"nothing is wrong, {load}load, queues of 100 ms", [
+    def row(load, sender):
+        def run(lab, contender, _):
+            result = lab.run(Network(sender=sender), named(contender), load, 4.0)
+            return {"moves": result["moves"], "rate": goodput(result, 1.0, 4.0)}, result
+        return Row(f"steady-{load}@{sender}", f"nothing is wrong, {load}load, {sender}, queues of 100 ms", [
             Metric("moves", "false moves in 4 s", "", worst=0),
-            Metric("rate", "Mbit/s", "Mbit/s", ratio=0.95, at_least=True)], run, most_runs=3, fewer={"kernel": 2}, seconds=4.4))
-    return rows
+            Metric("rate", "Mbit/s", "Mbit/s", ratio=0.95, at_least=True)], run, most_runs=3, fewer={"kernel": 2}, seconds=4.4)
+    return [row(load, sender) for sender in SENDERS for load in ("down", "up")]
 
 
 def crowd():
@@ -299,5 +319,5 @@ def crowd():
 
 
 def mode_rows():
-    return (losing_wifi() + steady() + [bufferbloat(), train(), returns()] + aggregate() + prohibited() + lossy()
+    return (losing_wifi() + losing_wifi_in_transfers() + steady() + [bufferbloat(), train(), returns()] + aggregate() + prohibited() + lossy()
             + healthy() + [crowd()])

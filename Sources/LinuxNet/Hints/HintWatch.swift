@@ -146,6 +146,12 @@ package final class HintWatch {
         return hints
     }
 
+    /// Watches Wi-Fi's signal from now on, or does no longer: while data moves.
+    package func watchSignal(_ isWatched: Bool) {
+        thread.checkIsolated()
+        wireless.watchSignal(isWatched)
+    }
+
     private func filesChanged(_ changed: Set<FileWatch.Place>) {
         if reload(Set(changed.compactMap { sources[$0] })) { onChange?() }
     }

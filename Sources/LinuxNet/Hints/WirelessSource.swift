@@ -3,6 +3,10 @@ import PathCore
 
 /// What nl80211 says of the Wi-Fi interfaces, live. On a machine without any it does nothing at all.
 ///
+/// The signal changes all the time, and the kernel announces it only to a program that has set a threshold for the interface
+/// (NL80211_CMD_SET_CQM), which wpa_supplicant does. So it is read again and again while it is watched, which is only while
+/// connections move data.
+///
 /// It lives on the event thread.
 final class WirelessSource {
     /// Finds nl80211 and asks it: the seam at which a test stands in for a radio.
@@ -25,7 +29,13 @@ final class WirelessSource {
     /// Interfaces for which nl80211 was looked for: it isn't again before there is another one.
     private var asked: Set<InterfaceIndex> = []
     private var known: [InterfaceIndex: (hint: WirelessHint?, read: MonotonicTime)] = [:]
+    private var detectors: [InterfaceIndex: SignalDetector] = [:]
+    private var isSignalWatched = false
+    private var look: EventThread.Token?
     private var malformedBefore = 0
+
+    /// How often a watched signal is read: a radio averages over some beacons, which come every 100 ms.
+    static let lookInterval = Duration.milliseconds(500)
 
     init(
         on thread: EventThread,
@@ -45,6 +55,35 @@ final class WirelessSource {
         onChange = nil
     }
 
+    /// Watches the signal from now on, or does no longer: `onChange` tells when it begins to fade, and when it fades no longer.
+    func watchSignal(_ isWatched: Bool) {
+        isSignalWatched = isWatched
+        lookLater()
+    }
+
+    /// The timer of one that is not watched any more runs out by itself: data moves by fits and starts.
+    private func lookLater() {
+        guard isSignalWatched, look == nil, !known.isEmpty, onChange != nil else { return }
+        look = thread.schedule(at: MonotonicTime.now.advanced(by: Self.lookInterval)) { [weak self] in
+            guard let self else { return }
+            look = nil
+            guard isSignalWatched else { return }
+            lookAtSignals(at: .now)
+            lookLater()
+        }
+    }
+
+    /// Reads all signals again.
+    func lookAtSignals(at now: MonotonicTime) {
+        guard let radio else { return }
+        var hasChanged = false
+        for (index, (hint, _)) in known where hint != nil {
+            let isFading = read(index, radio, at: now)?.isFading ?? false
+            if isFading != hint?.isFading { hasChanged = true }
+        }
+        if hasChanged { onChange?() }
+    }
+
     /// Has the next reading ask again, whatever is known.
     func forget() { known = [:] }
 
@@ -56,6 +95,7 @@ final class WirelessSource {
             return [:]
         }
         known = known.filter { indexes.contains($0.key) }
+        detectors = detectors.filter { indexes.contains($0.key) }
         if radio == nil, !indexes.isSubset(of: asked) { connect() }
         asked = indexes
         guard let radio else { return [:] }
@@ -64,6 +104,7 @@ final class WirelessSource {
             guard let hint = hint(of: index, radio) else { continue }
             hints[index] = hint
         }
+        lookLater()
         return hints
     }
 
@@ -71,6 +112,12 @@ final class WirelessSource {
     /// the kernel doesn't announce.
     private func hint(of index: InterfaceIndex, _ radio: Radio) -> WirelessHint? {
         if let (hint, read) = known[index], read.duration(to: .now) < .seconds(1) { return hint }
+        return read(index, radio, at: .now)
+    }
+
+    private func read(
+        _ index: InterfaceIndex, _ radio: Radio, at now: MonotonicTime
+    ) -> WirelessHint? {
         var hint: WirelessHint?
         do throws(SystemError) {
             hint = try radio.hint(index)
@@ -81,7 +128,11 @@ final class WirelessSource {
                 return nil
             }
         }
-        known[index] = (hint, .now)
+        // A radio that could not be asked has not lost its network.
+        if let signal = hint.map(\.signal) {
+            hint?.isFading = detectors[index, default: SignalDetector()].ingest(signal, at: now)
+        }
+        known[index] = (hint, now)
         return hint
     }
 
@@ -99,7 +150,8 @@ final class WirelessSource {
     private func close() {
         if let registration { thread.remove(registration) }
         malformedBefore = malformed
-        (registration, radio, known, asked) = (nil, nil, [:], [])
+        if let look { thread.cancelTimer(look) }
+        (registration, radio, known, detectors, asked, look) = (nil, nil, [:], [:], [], nil)
     }
 }
 

@@ -125,6 +125,8 @@ actor PathWatcher {
             let watch = HintWatch(on: thread)
             hints = watch
             watch.start { [unowned self] in self.assumeIsolated { $0.hintsChanged() } }
+            // A signal that fades says something of connections that move data; else it is not worth a timer.
+            channel.runtime.load.listen(self) { [weak watch] isActive in watch?.watchSignal(isActive) }
         }
         if configuration.asksNetworkManager {
             let watch = NetworkManagerWatch { [weak self] devices in
@@ -178,6 +180,7 @@ actor PathWatcher {
 
     private func release() {
         closeSockets()
+        channel.runtime.load.stopListening(self)
         hints?.stop()
         networkManager?.stop()
         for timer in [retry, delivery, patience, postponed].compactMap({ $0 }) + laterLooks.values {

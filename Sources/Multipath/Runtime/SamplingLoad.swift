@@ -3,7 +3,22 @@ import PathCore
 /// How many connections are sampled now, and how often one of them may be therefore. Only the event thread uses it.
 final class SamplingLoad: @unchecked Sendable {
     /// Connections that are sampled now.
-    var active = 0
+    var active = 0 {
+        didSet {
+            guard (active > 0) != (oldValue > 0) else { return }
+            for listener in listeners.values { listener(active > 0) }
+        }
+    }
+
+    private var listeners: [ObjectIdentifier: (Bool) -> Void] = [:]
+
+    /// Hears whether any connection is sampled, now and whenever that changes.
+    func listen(_ object: AnyObject, _ listener: @escaping (Bool) -> Void) {
+        listeners[ObjectIdentifier(object)] = listener
+        listener(active > 0)
+    }
+
+    func stopListening(_ object: AnyObject) { listeners[ObjectIdentifier(object)] = nil }
 
     /// The least time between two samples of one connection: a sample takes some tens of microseconds, and all
     /// together are to take a few hundredths of a processor.

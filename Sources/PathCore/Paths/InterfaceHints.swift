@@ -51,11 +51,14 @@ package struct WirelessHint: Sendable, Hashable {
     package var signal: Int?
     /// The rate to the access point, in Mbit/s.
     package var rate: UInt32?
+    /// Whether the signal is weak or falling (`SignalDetector`).
+    package var isFading: Bool
 
-    package init(ssid: String? = nil, signal: Int? = nil, rate: UInt32? = nil) {
+    package init(ssid: String? = nil, signal: Int? = nil, rate: UInt32? = nil, isFading: Bool = false) {
         self.ssid = ssid
         self.signal = signal
         self.rate = rate
+        self.isFading = isFading
     }
 }
 
@@ -65,10 +68,14 @@ public struct PathQuality: Sendable, Hashable {
     public var linkSpeed: UInt32?
     /// The signal, in dBm: −50 is strong, −80 weak.
     public var signal: Int?
+    /// Whether the signal is below −75 dBm, or has just fallen by 10 dB within 2 s: the path may soon be worse. It is
+    /// watched while a connection that is steered moves data; else it is as of the last time that anything changed.
+    public var isFading: Bool
 
     /// What is known of the link; nil for what is not.
-    public init(linkSpeed: UInt32? = nil, signal: Int? = nil) {
+    public init(linkSpeed: UInt32? = nil, signal: Int? = nil, isFading: Bool = false) {
         self.linkSpeed = linkSpeed
         self.signal = signal
+        self.isFading = isFading
     }
 }

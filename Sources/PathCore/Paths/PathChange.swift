@@ -36,6 +36,8 @@ public struct PathChange: Sendable, Hashable, CustomStringConvertible {
         case nameServersChanged = "name_servers_changed"
         /// Another Wi-Fi network.
         case ssidChanged = "ssid_changed"
+        /// A path's signal begins to fade, or does no longer.
+        case signalChanged = "signal_changed"
         /// Another interface carries the tunnel's packets.
         case carrierChanged = "carrier_changed"
         /// An interface that is no path came, went, or is none for another reason now.
@@ -162,6 +164,7 @@ extension PathInterface {
         compare(.metricChanged, \.metric) { $0.map(String.init) ?? "none" }
         compare(.nameServersChanged, \.nameServers, list)
         compare(.ssidChanged, \.ssid) { $0 ?? "none" }
+        compare(.signalChanged, \.quality.isFading) { $0 ? "fading" : "steady" }
         compare(.carrierChanged, \.carrier) { $0 ?? "none" }
         return changes
     }

@@ -182,7 +182,7 @@ extension PathInterface {
     /// The interface without what changes all the time and matters to no next connection.
     var significant: PathInterface {
         var copy = self
-        copy.quality = PathQuality()
+        copy.quality = PathQuality(isFading: quality.isFading)
         copy.addresses = addresses.map { InterfaceAddress($0.address, prefixLength: $0.prefixLength) }
         return copy
     }

@@ -86,7 +86,8 @@ struct PathTags {
     func quality(of link: LinkFact) -> PathQuality {
         let radio = hints.wireless[link.index]
         return PathQuality(
-            linkSpeed: radio?.rate ?? hints.linkSpeeds[link.index], signal: radio?.signal)
+            linkSpeed: radio?.rate ?? hints.linkSpeeds[link.index], signal: radio?.signal,
+            isFading: radio?.isFading ?? false)
     }
 }
 

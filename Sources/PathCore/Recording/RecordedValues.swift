@@ -75,6 +75,9 @@ extension InterfaceHints {
         }
         writer.put(nameServers) { $0.put($1) }
         writer.put(resumes)
+        // Recordings of before there were any end here.
+        let fading = wireless.filter(\.value.isFading).keys.sorted()
+        if !fading.isEmpty { writer.put(fading) { $0.put($1) } }
         return writer.bytes
     }
 
@@ -123,6 +126,12 @@ extension InterfaceHints {
         }
         nameServers = try reader.addresses()
         resumes = try reader.number()
+        if !reader.isAtEnd {
+            let fading = try reader.list { reader throws(RecordingError) in
+                try reader.number(InterfaceIndex.self)
+            }
+            for index in fading { wireless[index]?.isFading = true }
+        }
         try reader.end()
     }
 }

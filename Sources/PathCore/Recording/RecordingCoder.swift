@@ -117,6 +117,9 @@ package struct RecordingReader: Sendable {
         Dictionary(try list(read)) { _, last in last }
     }
 
+    /// Whether nothing is left: what a later version of the format adds to a record may be missing.
+    package var isAtEnd: Bool { position == bytes.count }
+
     /// - Throws: where something is left: the writer meant more.
     package func end() throws(RecordingError) {
         if position < bytes.count { throw failure("\(bytes.count - position) bytes too many") }

@@ -203,6 +203,24 @@ struct SignificantChangesTests {
         #expect(after.primary?.addresses.map(\.state) == [.preferred, .deprecated])
     }
 
+    @Test("is woken when a signal begins to fade, and when it is steady again")
+    func fading() {
+        var reducer = SnapshotReducer(
+            [.wifi()], [.on(3, "192.0.2.3/24")], [.ipv4(3, via: "192.0.2.1")])
+        reducer.hints.wireless = [3: WirelessHint(signal: -70)]
+        let steady = reducer.snapshot()
+        reducer.hints.wireless = [3: WirelessHint(signal: -77, isFading: true)]
+        let fading = reducer.snapshot()
+        #expect(!fading.hasSameContent(as: steady))
+        #expect(fading.primary?.quality == PathQuality(signal: -77, isFading: true))
+        #expect(
+            fading.changes(since: steady).map(\.description) == [
+                "wlan0 signal changed (was steady, is fading)"
+            ])
+        reducer.hints.wireless = [3: WirelessHint(signal: -78, isFading: true)]
+        #expect(reducer.snapshot().hasSameContent(as: fading))
+    }
+
     @Test("is woken when the machine wakes, the network's name changes, or the name servers do")
     func significant() {
         var reducer = SnapshotReducer(

@@ -14,7 +14,7 @@ struct RecordingTests {
         hints.leases[3] = LeaseHint(
             isAndroidMetered: true, nameServers: [ip("2001:db8::53")], address: ip("192.0.2.2"))
         hints.wireless = [
-            3: WirelessHint(ssid: "Café", signal: -71, rate: 866), 4: WirelessHint(),
+            3: WirelessHint(ssid: "Café", signal: -71, rate: 866, isFading: true), 4: WirelessHint(),
         ]
         hints.linkSpeeds = [2: 2_500]
         hints.nameServers = [ip("fe80::1").inZone(3), ip("203.0.113.53")]
@@ -106,7 +106,7 @@ struct RecordingTests {
         #expect(Mirror(reflecting: PathSettings.Entry()).children.count == 2)
         #expect(Mirror(reflecting: NetworkManagerDevice(metered: .no)).children.count == 4)
         #expect(Mirror(reflecting: LeaseHint()).children.count == 3)
-        #expect(Mirror(reflecting: WirelessHint()).children.count == 3)
+        #expect(Mirror(reflecting: WirelessHint()).children.count == 4)
         #expect(Mirror(reflecting: InterfaceOverride()).children.count == 3)
         #expect(Mirror(reflecting: LinkFact.Device()).children.count == 3)
         #expect(Mirror(reflecting: InternetReach()).children.count == 2)

@@ -1,0 +1,84 @@
+import BenchSupport
+import Multipath
+import MultipathNIO
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import NetworkLab
+
+/// Many connections of one process lose their path at once. Each sends a request now and then, at moments spread evenly.
+struct Exodus {
+    let options: Options
+
+    struct Result: Encodable {
+        var begun = 0.0
+        var connections = 0
+        var faults: [Double] = []
+        /// When each connection moved, in seconds; none where it is not steered.
+        var moved: [Double] = []
+        /// Send time and latency of each request of all; -1 where no answer came.
+        var requests: [[Double]] = []
+        /// The process's own time on a CPU from the fault to the end.
+        var cpu = 0.0
+        var residentKiB = 0.0
+        var end = 0.0
+    }
+
+    func run() async throws -> Result {
+        let limit = ProcessUsage.raiseDescriptorLimit()
+        guard limit > 5 * options.count else { throw Shortage(limit: limit) }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var connections: [(Dialer.Opened, Requests)] = []
+        let moves = NIOLockedValueBox<[Double]>([])
+        while connections.count < options.count {
+            let next = min(50, options.count - connections.count)
+            connections += try await withThrowingTaskGroup(of: (Dialer.Opened, Requests).self) { tasks in
+                for _ in 0..<next { tasks.addTask { try await open(on: group) } }
+                return try await tasks.reduce(into: []) { $0.append($1) }
+            }
+        }
+        var result = Result()
+        result.connections = connections.count
+        let clock = Clock()
+        result.begun = Double(clock.begun.uptimeNanoseconds) / 1e9
+        for (index, (opened, requests)) in connections.enumerated() {
+            let delay = options.interval * Double(index) / Double(connections.count)
+            let channel = opened.channel
+            channel.eventLoop.scheduleTask(deadline: clock.deadline(delay)) {
+                requests.start(channel, clock, from: delay, every: options.interval, until: options.seconds)
+            }
+            guard let connection = opened.connection else { continue }
+            Task {
+                for await case .steering(.moved) in connection.events {
+                    moves.withLockedValue { $0.append(clock.now) }
+                }
+            }
+        }
+        for fault in options.faults.sorted(by: { $0.at < $1.at }) {
+            try await Task.sleep(for: .seconds(max(fault.at - clock.now, 0)))
+            try LabControl.set(fault.link, fault.action)
+            result.faults.append(clock.now)
+            result.cpu = ProcessUsage.cpu
+        }
+        try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
+        result.end = clock.now
+        result.cpu = ProcessUsage.cpu - result.cpu
+        result.residentKiB = ProcessUsage.residentKiB
+        result.moved = moves.withLockedValue { $0 }
+        result.requests = connections.flatMap { $0.1.results }
+        return result
+    }
+
+    private struct Shortage: Error, CustomStringConvertible {
+        var limit: Int
+        var description: String { "one process may have \(limit) descriptors here" }
+    }
+
+    private func open(on group: any EventLoopGroup) async throws -> (Dialer.Opened, Requests) {
+        let requests = Requests()
+        let opened = try await options.dialer(on: group).open { channel in
+            channel.pipeline.addHandler(requests)
+        }
+        return (opened, requests)
+    }
+}

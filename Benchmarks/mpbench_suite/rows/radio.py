@@ -1,0 +1,91 @@
+"""Radio links: recorded ones, made ones, and the lab's kinds of networks.
+
+`quiet-*` has nothing wrong on Wi-Fi's link, which is like the one that is named, and cellular as an expensive way out;
+`walk-*` walks out of Wi-Fi's reach into it. Recordings are not part of the project: `mpbench --radio FOLDER` takes those
+of a folder, as NAME.up and NAME.down in mahimahi's format."""
+import pathlib
+
+from ..figures import goodput, longest_pause
+from ..lab import SENDERS, Network
+from ..programs import radio
+from ..row import Metric, Row
+from .healthy import beside_kernel, undisturbed
+
+PRESETS = ("wifi", "lte", "umts", "edge", "satellite", "hotel")
+# Made by programs/radio.py.
+MADE = {"made-lte": "lte", "made-umts": "umts"}
+QUIET_SECONDS = 10.0
+# Of a walk: Wi-Fi gets worse from 1 to 4 s, and then is gone, the link still up.
+FADE, GONE, WALK_SECONDS = (1.0, 4.0), 4.0, 8.0
+# What a link of its own rate has besides.
+TRACED = "rtt=50ms,queue=300ms,rate=trace:"
+
+
+def recordings(folder):
+    """The names of a folder's traces and their paths, without .up and .down."""
+    if not folder:
+        return {}
+    found = sorted(pathlib.Path(folder).resolve().glob("*.up"))
+    return {path.stem: str(path.with_suffix("")) for path in found if path.with_suffix(".down").exists()}
+
+
+def conditions(lab, name, recorded):
+    """Of a link like the one of that name."""
+    if name in MADE:
+        path = lab.folder / name
+        for seed, direction in enumerate(("up", "down")):
+            file = path.with_name(f"{name}.{direction}")
+            if not file.exists():
+                file.write_text("\n".join(map(str, radio.opportunities(MADE[name], seed + 1, 60))) + "\n")
+        return TRACED + str(path)
+    return TRACED + recorded[name] if name in recorded else name
+
+
+def quiet(name, sender, recorded):
+    def measure(lab, contender, _):
+        network = Network(wifi=conditions(lab, name, recorded), cellular="rtt=60ms,rate=20mbit,queue=100ms",
+                          tag="expensive", sender=sender)
+        result = lab.run(network, "kernel" if contender == "kernel" else "handover", "down", QUIET_SECONDS,
+                         backup=None, watch=True, limit=QUIET_SECONDS + 30)
+        return undisturbed(result), result
+    return Row(f"quiet-{name}@{sender}", f"nothing wrong on a link like {name}, download of {QUIET_SECONDS:.0f} s, {sender}", [
+        Metric("moves", "false moves", "", worst=0), Metric("ended", "subflows ended meanwhile", "", worst=0),
+        Metric("rate", "Mbit/s", "Mbit/s", ratio=0.95, at_least=True),
+        Metric("pause", "longest pause"), Metric("difference", "pause more than the kernel's")],
+        beside_kernel(measure), usual=2, seconds=QUIET_SECONDS + 0.6)
+
+
+def walk(name, sender, recorded):
+    known = {}
+
+    def run(lab, contender, number):
+        network = Network(wifi="rtt=20ms,rate=50mbit,queue=50ms", cellular=conditions(lab, name, recorded),
+                          tag="expensive", sender=sender)
+        begin, end = FADE
+        steps = 15
+        faults = [(begin + (end - begin) * step / steps, "wlan0",
+                   f"rtt={20 + 80 * step // steps}ms,loss={5 * step / steps:.1f}%,rate={50 - 45 * step / steps:.0f}mbit")
+                  for step in range(1, steps)] + [(GONE, "wlan0", "blackhole")]
+
+        def alone():
+            """What the link by itself does in the same seconds of its trace."""
+            result = lab.run(network, "handover", "down", WALK_SECONDS, extra=("--require", "wwan0"))
+            return longest_pause(result, begin)
+        if number not in known:
+            known[number] = alone()
+        result = lab.run(network, "kernel" if contender == "kernel" else "handover", "down", WALK_SECONDS, faults)
+        pause = longest_pause(result, begin)
+        return {"more": max(pause - known[number], 0), "pause": pause, "alone": known[number],
+                "rate": goodput(result, GONE + 1, WALK_SECONDS)}, result
+
+    return Row(f"walk-{name}@{sender}", f"from Wi-Fi into a link like {name}, download, {sender}", [
+        Metric("more", "pause more than that link's own", median=150), Metric("pause", "longest pause"),
+        Metric("alone", "that link's own"), Metric("rate", "Mbit/s afterwards", "Mbit/s", at_least=True)],
+        run, usual=2, fewer={"kernel": 1}, seconds=1.5 * WALK_SECONDS)
+
+
+def radio_rows(folder=None):
+    recorded = recordings(folder)
+    traces = [*MADE, *recorded]
+    return [make(name, sender, recorded) for make, names in ((quiet, [*PRESETS, *traces]), (walk, traces))
+            for name in names for sender in SENDERS]
