@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
 
-.PHONY: demo test build docs examples bench bench-quick bench-build sanitize format format-check clean
+.PHONY: demo test build docs examples bench bench-quick bench-build sanitize fuzz format format-check clean
 
 demo:
 	@scripts/setup.sh
@@ -55,7 +55,14 @@ sanitize:
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest \
 		--skip NetworkLabTests --skip EndToEndTests --sanitize=address --scratch-path .build-asan
 
-FORMATTED = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Micro
+# Coverage-guided fuzzing of all that reads bytes from outside, each target for so long: `make fuzz SECONDS=3000` is a
+# night's run, `make fuzz TARGETS=dbus` one target's. A crash leaves its input in .build-fuzz/crashes.
+SECONDS = 20
+fuzz:
+	@scripts/setup.sh
+	@scripts/fuzz.sh $(SECONDS) $(TARGETS)
+
+FORMATTED = Package.swift Sources Tests Fuzz Examples Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Micro
 
 format:
 	swift format format --in-place --recursive --parallel $(FORMATTED)
@@ -68,4 +75,4 @@ format-check:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
 
 clean:
-	rm -rf .build .build-tsan .build-asan
+	rm -rf .build .build-tsan .build-asan .build-fuzz

@@ -61,19 +61,28 @@ struct SystemdLibrary: @unchecked Sendable {
     static func load(_ names: [String] = ["libsystemd.so.0", "libelogind.so.0"]) throws(Missing) -> Self {
         for name in names {
             if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) {
-                return try SystemdLibrary(Symbols(handle: handle, library: name))
+                return try SystemdLibrary(name) { dlsym(handle, $0) }
             }
         }
         throw Missing(reason: "neither \(names.joined(separator: " nor ")) can be loaded")
     }
 
     private struct Symbols {
-        let handle: UnsafeMutableRawPointer
         let library: String
+        let address: (String) -> UnsafeMutableRawPointer?
 
         func find<Function>(_ name: String) throws(Missing) -> Function {
-            guard let symbol = dlsym(handle, name) else { throw Missing(reason: "\(library) has no \(name)") }
+            guard let symbol = address(name) else { throw Missing(reason: "\(library) has no \(name)") }
             return unsafeBitCast(symbol, to: Function.self)
+        }
+    }
+
+    /// - Parameter address: finds a function by its name: the seam at which fuzzing stands in for the library.
+    init(
+        _ library: String = "the library", finding address: (String) -> UnsafeMutableRawPointer?
+    ) throws(Missing) {
+        self = try withoutActuallyEscaping(address) { address throws(Missing) in
+            try SystemdLibrary(Symbols(library: library, address: address))
         }
     }
 
