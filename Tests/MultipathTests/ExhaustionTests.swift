@@ -40,7 +40,7 @@ struct ExhaustionTests {
         @Sendable func isSteered(_ registry: SteeringRegistry) throws -> Bool {
             try thread.perform { () throws(SystemError) in
                 guard try registry.makeSocket(.ipv4).level == .perConnection else { return false }
-                let control = registry.assignment(of: token, .init()).control
+                let control = registry.assignment(of: token, .init(), madeWith: .perConnection).control
                 #expect(control != nil, "reported as steered")
                 return control != nil
             }

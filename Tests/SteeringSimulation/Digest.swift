@@ -42,6 +42,8 @@ extension Digest {
             add("\(remote)")
         case .probeIdle:
             add(tag: 4)
+        case .firstSubflowEnded:
+            add(tag: 6)
         case .share(let verdict):
             add(tag: 5)
             add(verdict.interface)

@@ -146,7 +146,7 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .startProbe, .share, .probeIdle: break
+        case .startProbe, .share, .probeIdle, .firstSubflowEnded: break
         case .tell(let event):
             take(event, world)
             events.append(event)

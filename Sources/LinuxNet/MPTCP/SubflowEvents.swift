@@ -10,6 +10,9 @@ package final class SubflowEvents {
     private let hidesCreations: Bool
     private var notifications: GenericNotifications?
     private var registration: EventThread.Token?
+    private var handler: ((SubflowEvent) -> Void)?
+    /// When announced addresses are told again.
+    private var hidden: EventThread.Token?
     /// When to listen again, where that failed.
     private var retry: EventThread.Token?
     private var malformedBefore = 0
@@ -37,11 +40,12 @@ package final class SubflowEvents {
         stop()
         do throws(SystemError) {
             let notifications = try GenericNotifications.subflowEvents(
-                without: hidesCreations ? PathManagerEvent.created : nil)
+                without: hiddenKinds)
             registration = try thread.add(notifications.descriptor, for: .readable) { [weak self] _ in
                 self?.drainEvents(handler)
             }
             self.notifications = notifications
+            self.handler = handler
             return .listening
         } catch {
             return .unavailable(ControlLimit(ofCommands: error))
@@ -52,7 +56,29 @@ package final class SubflowEvents {
         if let registration { thread.remove(registration) }
         if let retry { thread.cancelTimer(retry) }
         malformedBefore = malformed
-        (registration, notifications, retry) = (nil, nil, nil)
+        (registration, notifications, retry, handler) = (nil, nil, nil, nil)
+    }
+
+    /// Tells what has been announced up to now, which waits to be read otherwise.
+    package func drain() {
+        thread.checkIsolated()
+        if let handler { drainEvents(handler) }
+    }
+
+    /// Has the kernel drop announced addresses for a while: one peer can send any number.
+    package func hideAnnouncements(for pause: Duration) {
+        guard hidden == nil else { return }
+        hidden = thread.schedule(at: .now.advanced(by: pause)) { [weak self] in
+            guard let self else { return }
+            hidden = nil
+            try? notifications?.hide(hiddenKinds)
+        }
+        // Where it can't be set they cost what they cost.
+        try? notifications?.hide(hiddenKinds)
+    }
+
+    private var hiddenKinds: [UInt8] {
+        (hidesCreations ? [PathManagerEvent.created] : []) + (hidden == nil ? [] : [PathManagerEvent.announced])
     }
 
     /// Listens over another socket: at once, or as soon as there is a descriptor for it.
@@ -84,11 +110,11 @@ package final class SubflowEvents {
 }
 
 extension GenericNotifications {
-    /// A socket that gets the path manager's events, but for those of one kind.
+    /// A socket that gets the path manager's events, but for those of some kinds.
     /// - Throws: EPERM without CAP_NET_ADMIN, ENOENT where the kernel has no such events.
-    static func subflowEvents(without kind: UInt8? = nil) throws(SystemError) -> GenericNotifications {
+    static func subflowEvents(without kinds: [UInt8] = []) throws(SystemError) -> GenericNotifications {
         let family = try GenericNetlink().family(PathManagerFamily.name)
-        return try GenericNotifications(family, groups: [PathManagerFamily.events], without: kind)
+        return try GenericNotifications(family, groups: [PathManagerFamily.events], without: kinds)
     }
 }
 

@@ -118,10 +118,10 @@ final class GenericNotifications {
     /// Messages that could not be read.
     private(set) var malformed = 0
 
-    /// - Parameter command: messages with it are dropped before they wake a thread.
+    /// - Parameter commands: messages with these are dropped before they wake a thread.
     /// - Throws: ENOENT where the family has no such group, EPERM where it is for administrators only.
     init(
-        _ family: GenericFamily, groups: [String], without command: UInt8? = nil
+        _ family: GenericFamily, groups: [String], without commands: [UInt8] = []
     ) throws(SystemError) {
         self.family = family
         var numbers: [UInt32] = []
@@ -132,17 +132,27 @@ final class GenericNotifications {
             numbers.append(group)
         }
         subscription = try NetlinkSubscription(
-            .generic, groups: numbers, filter: command.map { Self.filter(without: $0) })
+            .generic, groups: numbers, filter: commands.isEmpty ? nil : Self.filter(without: commands))
     }
 
-    private static func filter(without command: UInt8) -> [sock_filter] {
-        [
-            // genlmsghdr.cmd
-            sock_filter(code: UInt16(BPF_LD | BPF_B | BPF_ABS), jt: 0, jf: 0, k: 16),
-            sock_filter(code: UInt16(BPF_JMP | BPF_JEQ | BPF_K), jt: 0, jf: 1, k: UInt32(command)),
-            sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: 0),
-            sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: .max),
-        ]
+    /// From now on other messages are dropped.
+    func hide(_ commands: [UInt8]) throws(SystemError) {
+        try subscription.attachFilter(Self.filter(without: commands))
+    }
+
+    private static func filter(without commands: [UInt8]) -> [sock_filter] {
+        // genlmsghdr.cmd
+        var program = [sock_filter(code: UInt16(BPF_LD | BPF_B | BPF_ABS), jt: 0, jf: 0, k: 16)]
+        for (place, command) in commands.enumerated() {
+            // To the last instruction, which drops.
+            let distance = UInt8(commands.count - place)
+            program.append(
+                sock_filter(
+                    code: UInt16(BPF_JMP | BPF_JEQ | BPF_K), jt: distance, jf: 0, k: UInt32(command)))
+        }
+        program.append(sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: .max))
+        program.append(sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: 0))
+        return program
     }
 
     /// For waiting until it is readable.

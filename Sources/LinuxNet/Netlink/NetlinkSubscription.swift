@@ -34,6 +34,9 @@ final class NetlinkSubscription {
 
     deinit { buffer.deallocate() }
 
+    /// From now on another filter drops announcements before they are queued.
+    func attachFilter(_ filter: [sock_filter]) throws(SystemError) { try socket.attachFilter(filter) }
+
     /// For waiting until it is readable.
     var descriptor: CInt { socket.descriptor }
 

@@ -307,6 +307,14 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
     }
 
+    /// The first subflow has ended: what we send is not to become slower for that, and what the peer sends may.
+    func firstSubflowEnded() {
+        state.withLock { state in
+            state.meter.hasLostFirstSubflow = true
+            if let number = state.descriptor?.number { SendBuffer.keep(number) }
+        }
+    }
+
     func endIdleProbe() {
         state.withLock { state in
             if let number = state.descriptor?.number { endIdleProbe(&state, number) }

@@ -30,7 +30,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
         viability = ViabilityRunner(facts, monitor: monitor, host: self)
         firstSnapshot = first
         if let token = facts.token, facts.steering != nil {
-            assignment = runtime.steering.assignment(of: token, facts.permissions)
+            assignment = runtime.steering.assignment(
+                of: token, facts.permissions, madeWith: facts.level)
             if let level = assignment.level { follower?.set(level) }
         }
         follower?.note(isSteered: assignment.control != nil)
@@ -144,6 +145,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
     func look(mayGlance: Bool) -> SteeringLook { follower?.look(mayGlance: mayGlance) ?? .closed }
 
     func book(_ naming: TransferMeter.Naming) { follower?.book(naming) }
+
+    func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
     func probeIdle() {
         guard follower?.probeIdle() == true else { return }

@@ -181,6 +181,7 @@ extension TransferReport: Codable {
         case bytesReceived = "bytes_received"
         case moveCount = "move_count"
         case moves
+        case isBetterOnNewConnection = "better_on_new_connection"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -193,6 +194,7 @@ extension TransferReport: Codable {
         try object.encode(paths, forKey: .paths)
         try object.encode(moveCount, forKey: .moveCount)
         try object.encode(moves, forKey: .moves)
+        try object.encode(isBetterOnNewConnection, forKey: .isBetterOnNewConnection)
     }
 
     public init(from decoder: any Decoder) throws {
@@ -202,7 +204,10 @@ extension TransferReport: Codable {
             duration: try object.decode(millisecondsForKey: .duration),
             paths: try object.decode([PathTransfer].self, forKey: .paths),
             moveCount: try object.decode(Int.self, forKey: .moveCount),
-            moves: try object.decode([Move].self, forKey: .moves))
+            moves: try object.decode([Move].self, forKey: .moves),
+            // (Reports that were kept before there was such a word.)
+            isBetterOnNewConnection: try object.decodeIfPresent(
+                Bool.self, forKey: .isBetterOnNewConnection) ?? false)
     }
 }
 

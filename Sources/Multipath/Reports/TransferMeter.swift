@@ -20,6 +20,8 @@ struct TransferMeter: Sendable {
     private(set) var transport: Transport
     /// How far the subflows can be steered, as far as that is known by now.
     var level: ControlLevel
+    /// Whether the first subflow has ended.
+    var hasLostFirstSubflow = false
     private var ledger = TransferLedger()
     private var moves: MoveLedger
 
@@ -63,6 +65,7 @@ struct TransferMeter: Sendable {
             transport: transport, control: transport.isMPTCP ? level : .observeOnly(because: .plainTCP),
             duration: duration, paths: ledger.paths())
         moves.complete(&report, until: duration)
+        report.isBetterOnNewConnection = hasLostFirstSubflow
         return report
     }
 }

@@ -14,6 +14,11 @@ public struct TransferReport: Sendable, Hashable {
     /// The last of the moves, oldest first.
     public var moves: [Move] = []
 
+    /// Whether the subflow that the connection came about with has ended. From then on a peer whose kernel is Linux sends no
+    /// more than some 64 kB a round trip (see "What the kernel does" in the documentation): a transfer that is under way
+    /// goes on as it did, but the next request is faster on a new connection.
+    public var isBetterOnNewConnection = false
+
     /// The data went from one path to another.
     public struct Move: Sendable, Hashable {
         /// From the connection's establishment until the move.

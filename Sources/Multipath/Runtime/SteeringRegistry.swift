@@ -41,6 +41,11 @@ final class SteeringRegistry: @unchecked Sendable {
     private var retryAt: MonotonicTime?
     /// A want of descriptors or memory passes.
     private static let retryInterval = Duration.seconds(1)
+    /// The peers of these connections take no further subflow at their first address (RFC 8684 section 3.1). Not yet followed.
+    private var denials: [SubflowEvent] = []
+    private static let mostDenials = 256
+    /// Announced addresses, in the second that began then.
+    private var announcements: (since: MonotonicTime, count: Int) = (.zero, 0)
     private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
 
     init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
@@ -88,15 +93,28 @@ final class SteeringRegistry: @unchecked Sendable {
     /// Tells a connection what concerns it from now on. A second member of one token is told nothing.
     func add(_ member: any SteeringMember, isAlone: Bool) {
         thread.checkIsolated()
-        if members[member.token] == nil { members[member.token] = (member, isAlone) }
+        guard members[member.token] == nil else { return }
+        members[member.token] = (member, isAlone)
+        for event in denials where event.token == member.token { member.ingest(event) }
+        denials.removeAll { $0.token == member.token }
     }
 
-    /// Finds out how far a connection can be steered. Where the caller's own library did not make its socket, only
-    /// trying tells.
-    func assignment(of token: ConnectionToken, _ permissions: Permissions) -> Assignment {
+    /// Reads what the kernel has announced up to now.
+    func drainEvents() {
+        thread.checkIsolated()
+        events?.drain()
+    }
+
+    /// Finds out how far a connection can be steered. Where the caller's own library did not make its socket, or could not
+    /// give it the userspace path manager, only trying tells: the kernel refuses orders for a connection of its own.
+    ///
+    /// - Parameter level: what the socket was made with.
+    func assignment(
+        of token: ConnectionToken, _ permissions: Permissions, madeWith level: ControlLevel
+    ) -> Assignment {
         thread.checkIsolated()
         _ = prepared()
-        guard permissions.isForeign else { return Assignment(control: control) }
+        if !permissions.isForeign, level == .perConnection { return Assignment(control: control) }
         guard let control else {
             return Assignment(level: .observeOnly(because: source?.level.limit ?? .noPrivilege))
         }
@@ -108,7 +126,9 @@ final class SteeringRegistry: @unchecked Sendable {
             }
             return Assignment(
                 level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)
-        case .some(let limit): return Assignment(level: .observeOnly(because: limit))
+        case .some(let limit):
+            let reason = permissions.isForeign ? nil : level.limit
+            return Assignment(level: .observeOnly(because: reason ?? limit))
         }
     }
 
@@ -129,11 +149,31 @@ final class SteeringRegistry: @unchecked Sendable {
     }
 
     private func ingest(_ event: SubflowEvent) {
+        if case .announced = event, isFlood() { return }
         if let token = event.token {
             if members[token] == nil { deferredStarts.start(token) }
-            members[token]?.member.ingest(event)
+            if let known = members[token] { return known.member.ingest(event) }
+            // It may be followed in a moment.
+            guard case .established(_, _, _, true) = event else { return }
+            if denials.count >= Self.mostDenials { denials.removeFirst() }
+            denials.append(event)
         } else if event == .lost {
             for other in members.values { other.member.ingest(event) }
         }
     }
+
+    /// A peer may announce addresses without end, and each costs a wake-up. The kernel is then told to keep them to itself for
+    /// a while, those of other peers as well: what an address is announced for is rarely urgent.
+    private func isFlood() -> Bool {
+        let now = MonotonicTime.now
+        if announcements.since.duration(to: now) >= .seconds(1) { announcements = (now, 0) }
+        announcements.count += 1
+        guard announcements.count > Self.mostAnnouncements else { return false }
+        events?.hideAnnouncements(for: Self.floodPause)
+        return true
+    }
+
+    /// In a second. A peer has eight at most, and many connections may begin at a time.
+    private static let mostAnnouncements = 200
+    private static let floodPause = Duration.seconds(10)
 }

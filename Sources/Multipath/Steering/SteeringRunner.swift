@@ -9,6 +9,8 @@ protocol SteeringHost: AnyObject {
     func book(_ naming: TransferMeter.Naming)
     /// Has the kernel send a keepalive probe on each subflow that is idle.
     func probeIdle()
+    /// The subflow that the connection came about with has ended.
+    func firstSubflowEnded()
     func tell(_ event: SteeringEvent)
     /// Something was said to the machine that its host does not know of.
     func settle()
@@ -78,7 +80,13 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     /// - Returns: false where the connection is closed.
     func takeDueSample() -> Bool {
         let mayGlance = machine.agenda.mayGlance(at: .now)
-        switch host.look(mayGlance: mayGlance) {
+        var look = host.look(mayGlance: mayGlance)
+        if !machine.isReady, case .sample(let sample, _) = look, sample.connection?.acknowledged ?? 0 > 0 {
+            // The kernel takes orders from now on. What it has said by now of the peer's wishes comes first (the C flag).
+            runtime.steering.drainEvents()
+            look = host.look(mayGlance: false)
+        }
+        switch look {
         case .nothingWaits: machine.glance()
         case .sample(let sample, let written):
             machine.pace = runtime.load.pace
@@ -116,6 +124,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 // Not from inside the machine's own list of actions.
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
+            case .firstSubflowEnded: host.firstSubflowEnded()
             case .startProbe(let path, let interface, let remote):
                 if !startProbe(of: path, over: interface, to: remote) {
                     pending += machine.probeFailed(path, at: .now)

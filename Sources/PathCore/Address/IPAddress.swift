@@ -70,6 +70,18 @@ public struct IPAddress: Sendable, Hashable {
     /// `0.0.0.0` or `::`.
     public var isUnspecified: Bool { high == 0 && low == 0 }
 
+    /// An address that only a network's own hosts know: `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` (RFC 1918),
+    /// `100.64.0.0/10` (RFC 6598), `fc00::/7` (RFC 4193), and those that are link-local.
+    public var isPrivate: Bool {
+        guard family == .ipv4 else { return high >> 57 == 0x7E || isLinkLocal }
+        return low >> 24 == 10 || low >> 20 == 0xAC1 || low >> 16 == 0xC0A8 || low >> 22 == 0x191 || isLinkLocal
+    }
+
+    /// `224.0.0.0/4`, `255.255.255.255` or `ff00::/8`: no one host's.
+    public var isMulticast: Bool {
+        family == .ipv4 ? low >> 28 == 0xE || low == 0xFFFF_FFFF : high >> 56 == 0xFF
+    }
+
     /// What connect(2) makes of an address: an IPv4-mapped one is IPv4, and an unspecified one this machine.
     public var asDestination: IPAddress {
         let address = unmapped

@@ -11,8 +11,7 @@ struct AllowedPaths: Sendable {
     private let connection: SteeredConnection
     /// Whether the connection came about by a default route. If not, no other path leads to the peer.
     private var usesDefaultRoute = true
-    /// The peer's addresses.
-    private(set) var remotes: [IPEndpoint]
+    private(set) var peer: PeerAddresses
     private(set) var snapshot: PathSnapshot?
     /// In the order of preference. Kept, because a sample changes nothing about it, and samples come by the thousand.
     private(set) var list: [AllowedPath] = []
@@ -20,7 +19,7 @@ struct AllowedPaths: Sendable {
     init(_ connection: SteeredConnection, _ policy: PathPolicy) {
         self.connection = connection
         self.policy = policy
-        remotes = [connection.remote] + connection.otherRemotes.filter { $0 != connection.remote }
+        peer = PeerAddresses(connection.remote, others: connection.otherRemotes)
     }
 
     // MARK: What changes
@@ -39,17 +38,38 @@ struct AllowedPaths: Sendable {
         update(subflows, &paths)
     }
 
-    /// The peer takes no further subflow at an address.
-    mutating func remove(_ remote: IPEndpoint, _ subflows: SubflowTable, _ paths: inout PathTable) {
-        remotes.removeAll { $0 == remote }
+    /// The peer takes no further subflow at the address that was connected to.
+    ///
+    /// - Returns: whether that changes anything.
+    mutating func denyFirst(_ subflows: SubflowTable, _ paths: inout PathTable) -> Bool {
+        guard peer.denyFirst() else { return false }
         update(subflows, &paths)
+        return true
     }
 
-    /// The peer has another address.
-    mutating func add(_ remote: IPEndpoint, _ subflows: SubflowTable, _ paths: inout PathTable) {
-        guard !remotes.contains(remote) else { return }
-        remotes.append(remote)
+    /// The peer has announced an address.
+    ///
+    /// - Returns: whether that changes anything.
+    mutating func announce(
+        _ id: UInt8, _ endpoint: IPEndpoint, _ subflows: SubflowTable, _ paths: inout PathTable,
+        _ tuning: SteeringTuning
+    ) -> Bool {
+        let snapshot = snapshot
+        let isOwn = { (address: IPAddress) in snapshot?.interface(with: address) != nil }
+        // What is given no port is reached at the first address's (RFC 8684 section 3.4.1).
+        let port = endpoint.port == 0 ? connection.remote.port : endpoint.port
+        guard peer.announce(id, IPEndpoint(endpoint.address, port: port), isOwn: isOwn, tuning) else { return false }
         update(subflows, &paths)
+        return true
+    }
+
+    /// The peer has taken an address back.
+    ///
+    /// - Returns: whether that changes anything.
+    mutating func withdraw(_ id: UInt8, _ subflows: SubflowTable, _ paths: inout PathTable) -> Bool {
+        guard peer.withdraw(id) else { return false }
+        update(subflows, &paths)
+        return true
     }
 
     private mutating func update(_ subflows: SubflowTable, _ paths: inout PathTable) {
@@ -73,7 +93,7 @@ struct AllowedPaths: Sendable {
     func endpoints(
         on path: PathInterface, _ subflows: SubflowTable
     ) -> (local: IPAddress, remote: IPEndpoint)? {
-        for remote in remotes where path.supports(remote.address.family) || !usesDefaultRoute {
+        for remote in peer.endpoints where path.supports(remote.address.family) || !usesDefaultRoute {
             if let local = source(on: path, for: remote.address, subflows) { return (local, remote) }
         }
         return nil

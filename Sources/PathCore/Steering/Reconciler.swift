@@ -99,6 +99,11 @@ struct Reconciler: Sendable {
 
     // MARK: Ending subflows
 
+    /// A subflow has ended, by our order or without one.
+    mutating func noteEnd(of id: SubflowID) {
+        if id == .first { add(.firstSubflowEnded) }
+    }
+
     /// Ends a subflow. Without its port the kernel can't be told, which is for the caller to know.
     mutating func end(_ id: SubflowID) { destroy(subflows.remove(id)) }
 
@@ -120,6 +125,7 @@ struct Reconciler: Sendable {
     private mutating func destroy(_ subflow: Subflow) {
         guard let local = subflow.local else { return }
         order(.destroy(local: local, remote: subflow.remote))
+        noteEnd(of: subflow.id)
         book.destroyed(local.address)
     }
 

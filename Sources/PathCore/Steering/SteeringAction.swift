@@ -9,6 +9,9 @@ package enum SteeringAction: Sendable, Hashable {
     case startProbe(PathKey, interface: InterfaceIndex, remote: IPEndpoint)
     /// Have the kernel send a keepalive probe on each subflow that has been idle for a second or longer.
     case probeIdle
+    /// The subflow that the connection came about with has ended, and with it what the kernel reckons the size of the send
+    /// buffer from: keep that as it was.
+    case firstSubflowEnded
     /// Say `sharedVerdict` to the other connections of the process.
     case share(PathVerdict)
 }

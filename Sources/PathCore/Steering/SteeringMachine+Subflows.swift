@@ -32,6 +32,7 @@ extension SteeringMachine {
     /// A subflow has ended.
     mutating func closed(_ id: SubflowID, _ end: SubflowEnd, at now: MonotonicTime) {
         let subflow = reconciler.subflows.remove(id)
+        reconciler.noteEnd(of: id)
         let path = subflow.path
         switch subflow.role {
         case .successor:

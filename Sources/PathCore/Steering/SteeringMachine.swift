@@ -74,6 +74,9 @@ package struct SteeringMachine: Sendable {
 
     package var nextDeadline: MonotonicTime? { agenda.nextDeadline }
     package var isOver: Bool { agenda.isOver }
+    /// Whether the kernel takes orders already. Before the first the machine must have heard whether the peer takes further
+    /// subflows at its first address (`.established`).
+    package var isReady: Bool { reconciler.isReady }
     /// The name of the path that carries.
     package var carrier: String? { carrierKey.map { paths.name(of: $0) } }
 
@@ -129,17 +132,18 @@ package struct SteeringMachine: Sendable {
     /// What the kernel says of this connection's subflows.
     package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [SteeringAction] {
         guard takesInput else { return [] }
-        agenda.glancesUntil = .zero
         switch event {
         case .established(_, _, _, let deniesJoinToFirst):
             reconciler.isReady = true
-            if deniesJoinToFirst { allowed.remove(connection.remote, reconciler.subflows, &paths) }
+            if deniesJoinToFirst { _ = allowed.denyFirst(reconciler.subflows, &paths) }
         case .closed:
             agenda.isOver = true
             return reconciler.drainActions()
-        case .announced(_, _, let endpoint):
-            let port = endpoint.port == 0 ? connection.remote.port : endpoint.port
-            allowed.add(IPEndpoint(endpoint.address, port: port), reconciler.subflows, &paths)
+        case .announced(_, let id, let endpoint):
+            // Any number may come; what changes nothing costs nothing.
+            guard allowed.announce(id, endpoint, reconciler.subflows, &paths, tuning) else { return [] }
+        case .removed(_, let id):
+            guard allowed.withdraw(id, reconciler.subflows, &paths) else { return [] }
         case .subflowEstablished(_, let facts, let error):
             guard error ?? 0 == 0 else { break }
             // One that the peer made is known by its sample.
@@ -152,8 +156,9 @@ package struct SteeringMachine: Sendable {
         case .subflowClosed(_, let facts, let end):
             if let id = reconciler.subflows.between(facts.local, facts.remote) { closed(id, end, at: now) }
         case .lost: agenda.schedule(sampleAt: now)
-        case .created, .removed, .subflowPriority, .listenerCreated, .listenerClosed: break
+        case .created, .subflowPriority, .listenerCreated, .listenerClosed: break
         }
+        agenda.glancesUntil = .zero
         return pass(at: now)
     }
 

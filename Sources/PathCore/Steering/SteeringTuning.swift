@@ -173,6 +173,8 @@ package struct SteeringTuning: Sendable, Hashable {
     var endedPause = Duration.milliseconds(100)
     var mostEndedDoublings = 6
     var longestEndedPause = Duration.seconds(60)
+    /// Addresses that a peer may announce: as many as Linux keeps (MPTCP_RM_IDS_MAX).
+    var mostAnnounced = 8
     /// Subflows beside the first that a peer has room for (Linux, unless it is told otherwise).
     var room = 2
     /// Until the peer has heard that a place is free.

@@ -31,9 +31,11 @@ struct Story {
 }
 
 extension Simulation {
-    /// What the client's machine wanted from a time on, one line each, without what is said of measuring.
+    /// What the client's machine wanted from a time on, one line each, without what is said of its first subflow.
     func lines(from start: Duration = .zero) -> [String] {
-        steps.filter { $0.time >= start.wholeNanoseconds && $0.end == .client }.map(\.words)
+        steps.filter {
+            $0.time >= start.wholeNanoseconds && $0.end == .client && $0.action != .firstSubflowEnded
+        }.map(\.words)
     }
 
     /// What was told of, with the time in milliseconds.
@@ -77,6 +79,7 @@ extension Simulation.Step: CustomStringConvertible {
             case .tell(let event): "\(event)"
             case .startProbe(_, let interface, _): "probe \(name(interface))"
             case .probeIdle: "probe what is idle"
+            case .firstSubflowEnded: "first subflow ended"
             case .share(let verdict): "share \(name(verdict.interface))"
             case .perform(.create(let local, let isBackup, _)):
                 "create \(name(local.address))\(isBackup ? " as backup" : "")"
