@@ -7,6 +7,7 @@ import Testing
 
 @Suite("A path's own name servers", .needs("dnsmasq"))
 struct InterfaceResolverTests {
+    /// The path whose name server a test plays.
     private let loopback = PathInterface(
         index: 1, name: "lo", type: Verdict(.loopback, .kernel), nameServers: [IPAddress("127.0.0.1")!])
 

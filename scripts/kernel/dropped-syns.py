@@ -19,8 +19,12 @@ other = world.listen(9001)
 for each in (listener, other):
     threading.Thread(target=take, args=(each,), daemon=True).start()
 with world.server:
-    rules = "table inet box { chain in { type filter hook input priority 0; tcp dport 9000 tcp option mptcp exists drop; } }"
-    subprocess.run(["nft", rules], check=True)
+    subprocess.run(["nft", "-f", "-"], input=b"""table inet box {
+        chain in {
+            type filter hook input priority 0;
+            tcp dport 9000 tcp option mptcp exists drop
+        }
+    }""", check=True)
 for port, words in ((9000, "through the box"), (9001, "to a port that the box lets through, after that")):
     with world.client:
         connection = mptcp()
