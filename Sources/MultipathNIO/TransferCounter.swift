@@ -1,7 +1,8 @@
 import Multipath
 import NIOCore
 
-/// Stands first in a channel's pipeline, and says to the connection's follower what is sent and received.
+/// Stands first in a channel's pipeline, and says to the connection's follower what is sent and received, and that no more
+/// will be sent: the FIN waits for another path to stand by, because none can be made after it.
 final class TransferCounter: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -26,6 +27,15 @@ final class TransferCounter: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         sent += unwrapOutboundIn(data).readableBytes
         context.write(data, promise: promise)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .output else { return context.close(mode: mode, promise: promise) }
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        follower.prepareToEndSending {
+            // (The loop may be shut down by then; the promise is failed with it.)
+            context.eventLoop.execute { context.value.close(mode: .output, promise: promise) }
+        }
     }
 
     func flush(context: ChannelHandlerContext) {

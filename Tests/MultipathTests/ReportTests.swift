@@ -109,7 +109,8 @@ struct ReportTests {
     @Test("of a transfer is JSON with each path's part and the totals")
     func transferJSON() throws {
         let expected = """
-            {"bytes_received":9223372036854775807,"bytes_sent":1025,"control":"observe_only",\
+            {"better_on_new_connection":false,"bytes_received":9223372036854775807,"bytes_sent":1025,\
+            "control":"observe_only",\
             "control_limit":"plain_tcp","control_reason":"plain TCP has one path, and keeps it",\
             "duration_ms":1234.567891,"fallback_reason":"middlebox","move_count":70,"moves":[\
             {"after_ms":1000,"from":"wlan0","reason":{"kind":"trouble","trouble":"no_acknowledgement"},\

@@ -113,6 +113,18 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         if facts.transport.isMPTCP { dataMoves() }
     }
 
+    /// Say this before this end sends no more (`shutdown(SHUT_WR)`), and do that when the closure is called, on any thread: a
+    /// kernel makes no subflow after that, so another path is joined first where the mode may need one. It takes two round
+    /// trips over that path, and a second at most; where there is nothing to wait for the closure is called at once.
+    public func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
+        guard facts.transport.isMPTCP, facts.steering != nil, facts.token != nil else { return body() }
+        monitor.runtime.thread.submit { [self] in
+            if monitor.runtime.deferredStarts.remove(self) { startFollowing() }
+            guard let machines = state.withLock({ $0.machines }) else { return body() }
+            machines.prepareToEndSending(body)
+        }
+    }
+
     private func dataMoves() {
         if isAsleep.load(ordering: .relaxed), isAsleep.exchange(false, ordering: .relaxed) {
             monitor.runtime.wakeList.add(self)

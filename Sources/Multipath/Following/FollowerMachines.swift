@@ -146,6 +146,12 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
 
     func book(_ naming: TransferMeter.Naming) { follower?.book(naming) }
 
+    /// Says when this end may send no more without losing the other paths.
+    func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
+        guard !isEnded, let steering, !steering.agenda.isOver else { return body() }
+        steering.prepareToEndSending(body)
+    }
+
     func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
     func probeIdle() {

@@ -37,6 +37,9 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     private unowned let host: any SteeringHost
     /// Whether samples are taken now.
     private var isActive = false
+    /// Who waits to send no more until another path stands by.
+    private var whenPrepared: [@Sendable () -> Void] = []
+    private var preparation: EventThread.Token?
 
     init(
         _ machine: SteeringMachine, of token: ConnectionToken, control: any SubflowControl,
@@ -73,6 +76,39 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         host.settle()
     }
 
+    /// Says when this end may send no more without losing the other paths: its kernel makes no subflow after that.
+    func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
+        whenPrepared.append(body)
+        perform(machine.prepareToEnd(at: .now))
+        checkPreparation(until: .now.advanced(by: Self.longestPreparation))
+        host.settle()
+    }
+
+    /// A handshake that takes longer is not waited for.
+    private static let longestPreparation = Duration.seconds(1)
+    private static let preparationLook = Duration.milliseconds(5)
+
+    private func checkPreparation(until end: MonotonicTime) {
+        preparation = nil
+        let now = MonotonicTime.now
+        let due = machine.preparedToEnd(at: now) ?? now.advanced(by: Self.preparationLook)
+        guard due <= now || now >= end else {
+            preparation = runtime.thread.schedule(at: min(due, end)) { [weak self] in
+                self?.checkPreparation(until: end)
+            }
+            return
+        }
+        endPreparation()
+    }
+
+    private func endPreparation() {
+        if let preparation { runtime.thread.cancelTimer(preparation) }
+        preparation = nil
+        let waiting = whenPrepared
+        whenPrepared = []
+        for body in waiting { body() }
+    }
+
     func dataMoves() { machine.dataMoves(at: .now) }
 
     func timeReached() { perform(machine.timeReached(.now)) }
@@ -105,6 +141,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func end() {
         note(isActive: false)
+        endPreparation()
         probes?.endAll()
         runtime.steering.remove(self)
     }

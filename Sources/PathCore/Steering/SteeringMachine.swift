@@ -207,6 +207,22 @@ package struct SteeringMachine: Sendable {
         agenda.nextTimer = timers.next
     }
 
+    /// This end is about to send no more.
+    package mutating func prepareToEnd(at now: MonotonicTime) -> [SteeringAction] {
+        guard takesInput else { return [] }
+        policy.endsSending()
+        return pass(at: now)
+    }
+
+    /// From when on it may send no more, and nothing is lost by that; nil while another path is being joined.
+    package func preparedToEnd(at now: MonotonicTime) -> MonotonicTime? {
+        guard takesInput, traits.steers, let carrierKey, alternative(to: carrierKey) != nil else { return now }
+        // What the peer does not hold for established would end with the last word.
+        return reconciler.subflows.all.lazy.filter { [paths] in
+            $0.path != carrierKey && $0.role == .data && !paths[$0.path].hasFailed
+        }.compactMap { [tuning] in $0.signalsFrom(tuning) }.min()
+    }
+
     /// An order could not be performed.
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime

@@ -4,7 +4,8 @@
 //  2. Others stand by at once where that costs nothing. One that is expensive or constrained is joined when
 //     the carrying path is suspect, and let go when that has been clear for a while.
 //  3. Suspicion warms, proof moves: data leaves a path only when it is dead, gone or refused.
-//  4. It goes back as soon as a more preferred path is good again. How long a path that failed has to prove
+//  4. Before this end sends no more another path is warm, and stays so: later none can be made.
+//  5. It goes back as soon as a more preferred path is good again. How long a path that failed has to prove
 //     itself is not decided here: until then it is validating.
 
 struct HandoverPolicy: SteeringPolicy {
@@ -12,6 +13,7 @@ struct HandoverPolicy: SteeringPolicy {
     private var carrier: PathKey?
     private var suspectSince: MonotonicTime?
     private var warmUntil: MonotonicTime?
+    private var staysWarm = false
 
     mutating func decide(
         _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
@@ -41,7 +43,7 @@ struct HandoverPolicy: SteeringPolicy {
                 warmUntil = now.advanced(by: tuning.coolDown)
             }
         }
-        let isWarm = warmUntil.map { now < $0 } ?? false
+        let isWarm = staysWarm || warmUntil.map { now < $0 } ?? false
         let position = paths.firstIndex { $0.key == carrier } ?? paths.endIndex
         // One path warms at a time.
         let helper =
@@ -56,8 +58,10 @@ struct HandoverPolicy: SteeringPolicy {
             return path.isFree || index < position || index == helper || (isWarm && path.isJoined)
                 ? .standby : .none
         }
-        let again = isWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
+        let again = isWarm && !staysWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
         return SteeringDecision(
             roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
     }
+
+    mutating func endsSending() { staysWarm = true }
 }

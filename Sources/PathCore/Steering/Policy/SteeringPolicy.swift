@@ -32,6 +32,13 @@ protocol SteeringPolicy: Sendable {
     mutating func decide(
         _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> SteeringDecision
+
+    /// This end is about to send no more. From then on its kernel makes no subflow: what may be needed must stand by.
+    mutating func endsSending()
+}
+
+extension SteeringPolicy {
+    mutating func endsSending() {}
 }
 
 extension SteeringConfiguration {
