@@ -57,6 +57,14 @@ struct HandoverPolicyTests {
         #expect(decision == SteeringDecision(roles: [.carry, .none]))
     }
 
+    @Test("has an expensive path stand by from before it sends no more, for good")
+    mutating func endsSending() {
+        policy.endsSending()
+        let decision = policy.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
+        #expect(decision == SteeringDecision(roles: [.carry, .standby]))
+        #expect(policy.decide([path("wifi"), path("cellular")], at: at(3_600_000)).roles == [.carry, .standby])
+    }
+
     @Test("moves on proof alone")
     mutating func proof() {
         _ = policy.decide([path("wifi"), path("cellular")], at: at(0))
