@@ -4,6 +4,7 @@
 #pragma once
 
 #include <errno.h>
+#include <execinfo.h>
 #include <linux/filter.h>
 #include <linux/genetlink.h>
 #include <linux/if_addr.h>
@@ -15,6 +16,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -126,6 +128,20 @@ static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count
 static inline int mp_ignore_signal(int number) {
     struct sigaction action = {.sa_handler = SIG_IGN};
     return sigaction(number, &action, 0);
+}
+
+// For debug builds: has a thread print its stack on standard error when it gets SIGURG.
+static inline void mp_print_stack(int number) {
+    (void)number;
+    void *frames[48];
+    backtrace_symbols_fd(frames, backtrace(frames, 48), 2);
+}
+static inline int mp_print_stacks(void) {
+    // The first call loads a library, which a signal handler may not.
+    void *frame;
+    backtrace(&frame, 1);
+    struct sigaction action = {.sa_handler = mp_print_stack, .sa_flags = SA_RESTART};
+    return sigaction(SIGURG, &action, 0);
 }
 
 // Leaves a signal alone that the program was started to ignore.

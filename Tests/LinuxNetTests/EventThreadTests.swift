@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import PathCore
+import TestSupport
 import Testing
 
 @testable import LinuxNet
@@ -174,5 +175,17 @@ struct EventThreadTests {
         #expect(await task.value == nil)
         // Lets the thread go.
         _ = write(pipe.write, "x", 1)
+    }
+
+    @Test("is watched where a debug build is asked to: what holds it is told, with its stack")
+    func watchdog() async throws {
+        let probe = Program.product("subflow-probe")
+        let silent = try await Program.run([probe, "stall"])
+        #expect(silent == Program.Result(status: 0, output: .init("done\n".utf8), errors: ""))
+        let watched = try await Program.run([probe, "stall"], environment: ["MULTIPATH_WATCHDOG": "1"])
+        #expect(watched.outputText == "done\n")
+        #expect(
+            watched.errors.contains("watchdog: the thread multipath has been held for "), "\(watched.errors)")
+        #expect(watched.errors.contains("usleep"), "\(watched.errors)")
     }
 }

@@ -59,13 +59,20 @@ enum SimulatedEvent {
     case handshake(subflow: Int, attempt: Int)
     case notice(SimulatedEnd, SimulatedNotice)
     /// A plain handshake over a path gets there, or its answer gets back.
-    case probe(path: Int, arrives: Bool)
-    case probeAgain(path: Int, attempt: Int)
+    case probe(Int, arrives: Bool)
+    case probeAgain(Int, attempt: Int)
     case change(Int)
     case snapshot
     case phase(Int)
     case tick(phase: Int)
     case steering(SimulatedEnd)
+}
+
+/// A plain handshake that is under way over a path, and what the machine calls that.
+struct SimulatedProbe {
+    let path: Int
+    let key: PathKey
+    let startedAt: Int64
 }
 
 /// What the kernel's path manager tells the one who steers.

@@ -52,8 +52,9 @@ final class SimulatedSteering {
         settle(world)
     }
 
-    func probeAnswered(_ path: PathKey, _ world: Simulation) {
-        perform(machine.probeAnswered(path, at: time(world)), world)
+    func probeAnswered(_ path: PathKey, after nanoseconds: Int64, _ world: Simulation) {
+        perform(
+            machine.probeAnswered(path, after: .nanoseconds(nanoseconds), at: time(world)), world)
         settle(world)
     }
 
@@ -87,7 +88,11 @@ final class SimulatedSteering {
             next += 1
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
-            if case .startProbe(let path, let interface, _) = action { world.startProbe(path, at: interface) }
+            if case .startProbe(let path, let interface, _) = action,
+                !world.startProbe(path, at: interface)
+            {
+                pending += machine.probeFailed(path, at: time(world))
+            }
             if case .probeIdle = action { world.probeIdle(end) }
             guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
                 continue

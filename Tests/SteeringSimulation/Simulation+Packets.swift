@@ -56,31 +56,39 @@ extension Simulation {
 
     // MARK: Probes by plain TCP
 
-    func startProbe(_ key: PathKey, at interface: InterfaceIndex) {
-        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return }
-        probing[path] = key
-        sendProbe(path, attempt: 0)
+    /// - Returns: whether it leaves the client.
+    func startProbe(_ key: PathKey, at interface: InterfaceIndex) -> Bool {
+        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return false }
+        // As many as the library keeps.
+        if probes.count >= 8, let oldest = probes.keys.min() { probes[oldest] = nil }
+        nextProbe += 1
+        probes[nextProbe] = SimulatedProbe(path: path, key: key, startedAt: now)
+        sendProbe(nextProbe, attempt: 0)
+        return true
     }
 
     /// The kernel repeats it after 1 and 3 s, until it is answered.
-    func sendProbe(_ path: Int, attempt: Int) {
-        guard probing[path] != nil else { return }
+    func sendProbe(_ number: Int, attempt: Int) {
+        guard let path = probes[number]?.path else { return }
         if attempt < 2 {
-            after(1_000_000_000 << Int64(attempt), .probeAgain(path: path, attempt: attempt + 1))
+            after(1_000_000_000 << Int64(attempt), .probeAgain(number, attempt: attempt + 1))
         }
         guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss else {
             return
         }
-        after(paths[path].upwards, .probe(path: path, arrives: true))
+        after(paths[path].upwards, .probe(number, arrives: true))
     }
 
     /// Whatever the server says to it, it says something.
-    func probe(_ path: Int, arrives: Bool) {
+    func probe(_ number: Int, arrives: Bool) {
+        guard let probe = probes[number] else { return }
+        let path = paths[probe.path]
         if arrives {
-            guard paths[path].isOpenDownwards, random.share() >= paths[path].loss else { return }
-            after(paths[path].downwards, .probe(path: path, arrives: false))
-        } else if paths[path].isUsable, let key = probing.removeValue(forKey: path) {
-            steering[SimulatedEnd.client.rawValue]?.probeAnswered(key, self)
+            guard path.isOpenDownwards, random.share() >= path.loss else { return }
+            after(path.downwards, .probe(number, arrives: false))
+        } else if path.isUsable {
+            probes[number] = nil
+            steering[SimulatedEnd.client.rawValue]?.probeAnswered(probe.key, after: now - probe.startedAt, self)
         }
     }
 

@@ -66,8 +66,9 @@ package final class Simulation {
     var generation: UInt64 = 0
     var resumes: UInt64 = 0
     var awaitsRequest = false
-    /// Paths where a plain handshake is under way, and what the machine calls them.
-    var probing: [Int: PathKey] = [:]
+    /// The plain handshakes that are under way.
+    var probes: [Int: SimulatedProbe] = [:]
+    var nextProbe = 0
 
     /// - Parameter first: the place of the path over which the connection came about.
     package init(
@@ -145,8 +146,8 @@ package final class Simulation {
         case .delayedAcknowledgement(let subflow, let end): payDebt(subflow, end)
         case .handshake(let subflow, let attempt): repeatHandshake(subflow, attempt: attempt)
         case .notice(let end, let notice): deliver(notice, to: end)
-        case .probe(let path, let arrives): probe(path, arrives: arrives)
-        case .probeAgain(let path, let attempt): sendProbe(path, attempt: attempt)
+        case .probe(let number, let arrives): probe(number, arrives: arrives)
+        case .probeAgain(let number, let attempt): sendProbe(number, attempt: attempt)
         case .change(let place): change(changes[place].change)
         case .snapshot:
             told = snapshot()

@@ -6,6 +6,7 @@
 //   hold FOLDER         stays between the two writes of the setting
 //   time COUNT          makes sockets as the library does; prints how many are steered, and the slowest one's µs
 //   claim               takes every name and lock that a lock of the setting could be, as far as this user can
+//   stall               holds the event thread for a tenth of a second
 //   forge FOLDER        writes a journal's entry: "kernel"
 
 import CLinux
@@ -57,6 +58,9 @@ enum SubflowProbe {
             }
             print(steered, slowest.wholeNanoseconds / 1_000)
         case "claim": claim()
+        case "stall":
+            try EventThread.shared.perform { () throws(SystemError) in _ = usleep(100_000) }
+            print("done")
         case "forge": forge(arguments[1])
         default:
             fatalError(

@@ -52,6 +52,9 @@ package final class EventThread: SerialExecutor {
     // Written once, before the thread runs.
     private nonisolated(unsafe) var epoll: CInt = -1
     private nonisolated(unsafe) var wake: CInt = -1
+    #if DEBUG
+        private let watchdog: EventThreadWatchdog?
+    #endif
     private let isRunning = Atomic(false)
     private let starting = Locked(())
     /// The thread's pthread_t; 0 until it runs.
@@ -63,6 +66,9 @@ package final class EventThread: SerialExecutor {
     /// Starts the thread, which is in the network namespace of the caller's. Where that fails, its first use tries again.
     package init(name: String) {
         self.name = name
+        #if DEBUG
+            watchdog = EventThreadWatchdog(name)
+        #endif
         try? start()
     }
 
@@ -201,6 +207,9 @@ package final class EventThread: SerialExecutor {
 
     private func run() -> Never {
         thread.store(pthread_self(), ordering: .relaxed)
+        #if DEBUG
+            watchdog?.start()
+        #endif
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         runInbox()
         while true {
@@ -213,7 +222,7 @@ package final class EventThread: SerialExecutor {
                     var drained: UInt64 = 0
                     _ = read(wake, &drained, 8)
                 } else {
-                    confined.handlers[token]?.body(ready)
+                    if let handler = confined.handlers[token] { watched { handler.body(ready) } }
                 }
             }
             runTimers()
@@ -227,12 +236,22 @@ package final class EventThread: SerialExecutor {
         return deadline <= now ? 0 : deadline.nanoseconds - now.nanoseconds
     }
 
+    /// Runs one body, which the watchdog of a debug build times.
+    @inline(__always)
+    private func watched(_ body: () -> Void) {
+        #if DEBUG
+            watchdog?.begins()
+            defer { watchdog?.ends() }
+        #endif
+        body()
+    }
+
     private func runTimers() {
         guard !confined.timers.isEmpty else { return }
         let now = MonotonicTime.now
         while let timer = confined.timers.last, timer.deadline <= now {
             confined.timers.removeLast()
-            confined.timerBodies.removeValue(forKey: timer.token)?.body()
+            if let timer = confined.timerBodies.removeValue(forKey: timer.token) { watched { timer.body() } }
         }
     }
 
@@ -240,8 +259,8 @@ package final class EventThread: SerialExecutor {
         var taken = Inbox()
         swap(&taken, &confined.spare)
         inbox.withLock { swap(&$0, &taken) }
-        for closure in taken.closures { closure() }
-        for job in taken.jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        for closure in taken.closures { watched { closure() } }
+        for job in taken.jobs { watched { job.runSynchronously(on: asUnownedSerialExecutor()) } }
         taken.empty()
         swap(&taken, &confined.spare)
     }

@@ -5,7 +5,7 @@ extension EventThread {
     /// descriptor.
     ///
     /// - Returns: nil where the task was cancelled. For a descriptor that can't be watched (a file) that is
-    ///   the only end. `.error` where the kernel has no room left to watch it.
+    ///   the only end. Where the kernel has no room left to watch it, it waits for that, too.
     package func ready(_ descriptor: CInt, for readiness: Readiness) async -> Readiness? {
         // A closure that never runs would keep the task waiting.
         guard (try? start()) != nil else { return .error }
@@ -22,6 +22,7 @@ extension EventThread {
     /// A registration; only the event thread touches it.
     private final class Wait: @unchecked Sendable {
         private var token: Token?
+        private var retry: Token?
         /// epoll knows a descriptor once: this one stands for it where another wait has it registered.
         private var duplicate: Descriptor?
         private var continuation: CheckedContinuation<Readiness?, Never>?
@@ -33,10 +34,24 @@ extension EventThread {
         ) {
             guard !isFinished else { return continuation.resume(returning: nil) }
             self.continuation = continuation
+            tryToRegister(thread, descriptor, readiness)
+        }
+
+        /// Where the kernel has no room for another watch, or this process no descriptor, it may have some later: it is
+        /// no news of the descriptor.
+        private func tryToRegister(_ thread: EventThread, _ descriptor: CInt, _ readiness: Readiness) {
             do throws(SystemError) {
                 try register(thread, descriptor, readiness)
             } catch {
-                if error.errno != EPERM { finish(thread, .error) }
+                switch error.errno {
+                case EPERM: break
+                case EBADF: finish(thread, .error)
+                default:
+                    retry = thread.schedule(at: .now.advanced(by: .milliseconds(100))) { [self] in
+                        retry = nil
+                        tryToRegister(thread, descriptor, readiness)
+                    }
+                }
             }
         }
 
@@ -58,7 +73,8 @@ extension EventThread {
         func finish(_ thread: EventThread, _ ready: Readiness?) {
             isFinished = true
             if let token { thread.remove(token) }
-            token = nil
+            if let retry { thread.cancelTimer(retry) }
+            (token, retry) = (nil, nil)
             duplicate = nil
             continuation?.resume(returning: ready)
             continuation = nil

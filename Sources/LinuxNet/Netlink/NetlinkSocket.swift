@@ -8,9 +8,12 @@ struct NetlinkSocket: ~Copyable {
 
     init(_ bus: NetlinkBus, nonBlocking: Bool = false) throws(SystemError) {
         let flags = CInt(SOCK_CLOEXEC.rawValue) | (nonBlocking ? CInt(SOCK_NONBLOCK.rawValue) : 0)
-        guard let socket = mnl_socket_open2(bus.rawValue, flags) else {
-            throw SystemError("open a netlink socket", errno: errno)
+        var opened: OpaquePointer?
+        try systemCall("open a netlink socket") {
+            opened = mnl_socket_open2(bus.rawValue, flags)
+            return opened == nil ? -1 : 0
         }
+        guard let socket = opened else { throw SystemError("open a netlink socket", errno: ENOMEM) }
         do throws(SystemError) {
             try systemCall("bind a netlink socket") { mnl_socket_bind(socket, 0, automaticPort) }
         } catch {

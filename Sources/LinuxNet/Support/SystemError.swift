@@ -57,6 +57,9 @@ package func systemCall<Result: FixedWidthInteger>(
     _ operation: @autoclosure () -> String, _ body: () -> Result
 ) throws(SystemError) -> Result {
     while true {
+        #if DEBUG
+            if let number = InjectedFault.strikes(operation) { throw SystemError(operation(), errno: number) }
+        #endif
         let result = body()
         if result >= 0 { return result }
         let number = errno

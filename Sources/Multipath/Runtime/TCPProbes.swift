@@ -14,18 +14,22 @@ final class TCPProbes {
     private var running: [Int: Probe] = [:]
     private var count = 0
 
-    /// The kernel repeats a SYN after 1 and 2 s; a late answer is one too.
-    private static let most = 3
+    /// As many as one verdict takes (`SteeringTuning.mostProbes`). The kernel repeats a SYN after 1 and 3 s, and a late
+    /// answer is one too.
+    private static let most = 8
 
     init(_ thread: EventThread) { self.thread = thread }
 
     deinit { endAll() }
 
     /// Starts a handshake. The closure is called on the event thread if anything comes back.
+    ///
+    /// - Returns: whether it left this machine. If not, no answer means nothing.
+    @discardableResult
     func start(
         to remote: IPEndpoint, over interface: InterfaceIndex,
         whenAnswered body: @escaping @Sendable () -> Void
-    ) {
+    ) -> Bool {
         if running.count >= Self.most, let oldest = running.keys.min() { end(oldest) }
         let id = count
         count += 1
@@ -35,16 +39,20 @@ final class TCPProbes {
             try socket.staysHalfOpen()
             let isConnected = try socket.connect(to: remote)
             // Not from inside a machine's own list of actions.
-            guard !isConnected else { return thread.submit(body) }
+            guard !isConnected else {
+                thread.submit(body)
+                return true
+            }
             let number = socket.descriptor.number
             let probe = Probe(socket)
             running[id] = probe
             probe.token = try thread.add(number, for: .writable) { [weak self] _ in
                 self?.answered(id, body)
             }
+            return true
         } catch {
-            // It did not leave this machine; that is no answer.
             end(id)
+            return false
         }
     }
 

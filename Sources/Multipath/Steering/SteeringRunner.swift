@@ -117,14 +117,23 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .startProbe(let path, let interface, let remote):
-                let probes = probes ?? TCPProbes(runtime.thread)
-                self.probes = probes
-                probes.start(to: remote, over: interface) { [weak self] in
-                    guard let self else { return }
-                    perform(machine.probeAnswered(path, at: .now))
-                    host.settle()
+                if !startProbe(of: path, over: interface, to: remote) {
+                    pending += machine.probeFailed(path, at: .now)
                 }
             }
+        }
+    }
+
+    /// - Returns: whether it left this machine.
+    private func startProbe(of path: PathKey, over interface: InterfaceIndex, to remote: IPEndpoint) -> Bool {
+        let start = MonotonicTime.now
+        let probes = probes ?? TCPProbes(runtime.thread)
+        self.probes = probes
+        return probes.start(to: remote, over: interface) { [weak self] in
+            guard let self else { return }
+            let now = MonotonicTime.now
+            perform(machine.probeAnswered(path, after: start.duration(to: now), at: now))
+            host.settle()
         }
     }
 

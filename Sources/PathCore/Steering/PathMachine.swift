@@ -166,19 +166,23 @@ struct PathMachine: Sendable {
 
     // MARK: Probing
 
+    /// - Parameter least: how many must go unanswered even where nothing gets lost.
     /// - Returns: whether there is something to do about it now.
-    mutating func beginProbing(_ cause: Probing.Cause, _ tuning: SteeringTuning) -> Bool {
+    mutating func beginProbing(_ cause: Probing.Cause, least: Int = 1, _ tuning: SteeringTuning) -> Bool {
         let isMeasurement = cause == .measurement
         if var probing = state.probing {
             guard probing.isMeasurement, !isMeasurement else { return false }
             // What was sent to measure counts as the first probe.
-            (probing.cause, probing.needed) = (cause, loss.probes(tuning))
+            (probing.cause, probing.needed) = (cause, max(loss.probes(tuning), least))
             state.probing = probing
         } else {
-            state.probing = Probing(cause, needed: isMeasurement ? 1 : loss.probes(tuning))
+            state.probing = Probing(cause, needed: isMeasurement ? 1 : max(loss.probes(tuning), least))
         }
         return true
     }
+
+    /// One did not leave this machine: that none is answered is no verdict.
+    mutating func probeFailed() { state.probing?.wasAsked = false }
 
     mutating func endProbing() { if state.probing != nil { state.probing = nil } }
 

@@ -4,8 +4,8 @@ package enum SteeringAction: Sendable, Hashable {
     case perform(SubflowAction)
     /// To be told to the connection's user.
     case tell(SteeringEvent)
-    /// Start a plain TCP handshake with the peer over a path; say `probeAnswered` with the key if anything comes back.
-    /// It is closed then, without a word.
+    /// Start a plain TCP handshake with the peer over a path; say `probeAnswered` with the key if anything comes back, or
+    /// `probeFailed` if it did not leave this machine. It is closed then, without a word.
     case startProbe(PathKey, interface: InterfaceIndex, remote: IPEndpoint)
     /// Have the kernel send a keepalive probe on each subflow that has been idle for a second or longer.
     case probeIdle

@@ -6,12 +6,12 @@ package struct SteeringConfiguration: Sendable, Hashable {
     /// a translator, and two that both make them would fight. It only gives up what is proven dead.
     package var isAcceptor: Bool
     /// Whether orders reach this connection alone. Otherwise they go for every connection of the network namespace:
-    /// no probes can be sent, and nothing is let go that another may need.
+    /// no subflow takes another's place, and nothing is let go that another may need.
     package var isAlone: Bool
     /// How long a connection may be without any path.
     package var pathLossTimeout: Duration
     /// Whether a path can be probed whether it lives.
-    var probes: Bool { !isAcceptor && isAlone }
+    var probes: Bool { !isAcceptor }
 
     /// Whether the writer tells when it writes, and the reader when it reads. Otherwise an idle connection is
     /// looked at once a second.

@@ -112,9 +112,8 @@ extension SteeringMachine {
 
     /// Tells the user when no path is left, and gives the connection up when that lasts.
     mutating func checkStranded(at now: MonotonicTime) {
-        let lives = reconciler.subflows.all.contains {
-            $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
-        }
+        // One that is being made over a path that nothing is known against is a path that is left.
+        let lives = reconciler.subflows.all.contains { $0.role == .data && !paths[$0.path].hasFailed }
         guard !lives else {
             strandedSince = nil
             return

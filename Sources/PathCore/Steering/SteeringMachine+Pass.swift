@@ -47,6 +47,19 @@ extension SteeringMachine {
         }
     }
 
+    /// The path that would take over from one: the most preferred of the others that has not failed.
+    func alternative(to path: PathKey) -> AllowedPath? {
+        allowed.list.first { $0.key != path && !paths[$0.key].hasFailed }
+    }
+
+    /// Whether what is known of the transfer is of this moment. If not, a sample is asked for, and another pass follows it.
+    mutating func isFresh(at now: MonotonicTime) -> Bool {
+        if sampledAt == now { return true }
+        agenda.glancesUntil = .zero
+        agenda.schedule(sampleAt: now)
+        return false
+    }
+
     /// Whether data has moved lately.
     func isActive(at now: MonotonicTime) -> Bool { lastActivity.duration(to: now) < tuning.activeTime }
 
@@ -60,8 +73,8 @@ extension SteeringMachine {
         guard outstanding <= tuning.bulkOutstanding else { return nil }
         var last: MonotonicTime?
         for subflow in reconciler.subflows.all where subflow.stream.isBulk {
-            guard let received = subflow.stream.silence.receivedAt else { continue }
-            last = max(last ?? received, received)
+            guard let heard = subflow.stream.silence.heardAt else { continue }
+            last = max(last ?? heard, heard)
         }
         return last.map { $0.advanced(by: tuning.bulkPause) } ?? now
     }

@@ -1,38 +1,57 @@
-// Probes: joins over a path that are made to see whether it answers.
+// Probes: plain TCP handshakes with the peer over a path, half open, made to see whether it answers, and how soon.
+//
+// They are no part of the connection. A subflow that is made for that tells no more, and its end makes both kernels send
+// a window again (see `Reconciler`); this one costs three small packets and the transfer nothing.
 
 extension SteeringMachine {
     /// Asks whether a path lives, or how long its round trip takes, where that can be asked.
     mutating func probe(_ path: PathKey, _ cause: Probing.Cause, at now: MonotonicTime) {
-        guard probes, reconciler.isReady, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
-            paths[path].beginProbing(cause, tuning)
+        guard probes, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
+            paths[path].beginProbing(cause, least: leastProbes(of: path), tuning)
         else { return }
         advanceProbing(path, at: now)
+    }
+
+    /// Data that goes to a path which costs something for want of one answer is money for want of one packet.
+    private func leastProbes(of path: PathKey) -> Int {
+        guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else { return 1 }
+        return tuning.probesBeforeExpense
     }
 
     /// Sends what is still to be sent, and draws the conclusion.
     mutating func advanceProbing(_ path: PathKey, at now: MonotonicTime) {
         guard let probing = paths[path].state.probing else { return }
         guard let data = reconciler.subflows.data(on: path) else { return paths[path].endProbing() }
-        let answerTime = expectedAnswer(reconciler.subflows[data], probing, at: now)
-        let plan = ProbePlan(answerTime: answerTime, tuning)
+        let subflow = reconciler.subflows[data]
+        let plan = ProbePlan(answerTime: expectedAnswer(subflow, probing, at: now), tuning)
         let timer = SteeringTimer.path(path, .probing)
         switch paths[path].advanceProbing(plan, at: now) {
         case .wait(let due): timers.set(timer, at: due)
         case .send(let look):
-            sendProbe(path, at: now)
+            reconciler.add(
+                .startProbe(path, interface: subflow.route.interface, remote: subflow.remote))
             timers.set(timer, at: look)
-        case .unanswered: probesTimedOut(path, data, plan, at: now)
+        case .unanswered: judgeUnanswered(path, data, plan, at: now)
         case nil: break
         }
     }
 
-    private mutating func probesTimedOut(
+    private mutating func judgeUnanswered(
         _ path: PathKey, _ data: SubflowID, _ plan: ProbePlan, at now: MonotonicTime
     ) {
         guard let probing = paths[path].state.probing else { return }
+        // What came in meanwhile counts, up to the last moment.
+        let timer = SteeringTimer.path(path, .probing)
+        guard isFresh(at: now) else { return timers.set(timer, at: now) }
+        if hasHeard(from: path, since: probing.first, at: now) { return paths[path].endProbing() }
+        if !probing.wasAsked {
+            paths[path].endProbing()
+            return judgeWithoutProbes(data, at: now)
+        }
         let subflow = reconciler.subflows[data]
-        // What came in at the last moment counts.
-        if let news = subflow.progress.newsAt, news >= probing.latest { return paths[path].endProbing() }
+        if probing.cause == .trouble(.noAnswer), let due = subflow.silenceIsCertain(at: now, tuning), now < due {
+            return timers.set(timer, at: due)
+        }
         paths[path].noteProbe(isAnswered: false, tuning)
         switch probing.cause {
         case .measurement:
@@ -48,10 +67,24 @@ extension SteeringMachine {
         }
     }
 
+    /// Whether anything has come in over a path since a time. Bytes that carry nothing on count for as long as the repair
+    /// of a lost segment takes: after that they are sent again in vain, because what we say does not get through.
+    private func hasHeard(from path: PathKey, since time: MonotonicTime, at now: MonotonicTime) -> Bool {
+        reconciler.subflows.all.contains { subflow in
+            guard subflow.path == path, subflow.isOpen else { return false }
+            if let news = subflow.progress.newsAt, news >= time { return true }
+            guard let heard = subflow.stream.silence.heardAt, heard >= time,
+                let received = subflow.stream.silence.receivedAt
+            else { return false }
+            return received.duration(to: now) < tuning.repairTime
+        }
+    }
+
     /// How long a handshake over a subflow's path takes at most.
     private func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
-        // the kernel measured is of little use: a receiver sends too seldom.)
+        // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
+        // it comes in.
         if probing.cause == .trouble(.noAnswer), let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime
@@ -64,82 +97,27 @@ extension SteeringMachine {
             paths[data.path].latency ?? .zero)
     }
 
-    /// A join over the path, which stands by so that no data takes it.
-    private mutating func sendProbe(_ path: PathKey, at now: MonotonicTime) {
-        // In a bulk transfer those before are still there, and there is not room for any number.
-        let answered = reconciler.subflows.all.filter { $0.path == path && $0.lingersUntil != nil }
-        if answered.count >= tuning.mostAnsweredProbes { reconciler.end(answered[0].id) }
-        guard let data = reconciler.subflows.data(on: path) else { return }
-        createProbe(reconciler.subflows[data].route, at: now)
-    }
-
-    /// Makes a probe in place of the oldest one that was not answered, where there are many of those.
-    mutating func createProbe(_ route: Subflow.Route, at now: MonotonicTime) {
-        let unanswered = reconciler.subflows.all.filter {
-            $0.path == route.path && $0.role == .probe && !$0.isOpen && $0.port != nil
-        }
-        if unanswered.count >= tuning.mostUnansweredProbes { reconciler.end(unanswered[0].id) }
-        create(route, .probe, isBackup: true, at: now)
-    }
-
     // MARK: Answers
 
-    /// A probe's handshake is complete.
-    mutating func probeOpened(_ id: SubflowID, at now: MonotonicTime) {
-        let path = reconciler.subflows[id].path
-        // Where a translator has forgotten the path's own subflow, what the peer sends comes this way. One way is enough:
-        // of several answers the first has shown it.
-        let isSerious = paths[path].state.probing.map { !$0.isMeasurement } ?? false
-        reconciler.subflows[id].lingersUntil = isSerious ? now.advanced(by: tuning.probeLinger) : now
-        paths[path].endProbing()
-        guard let data = reconciler.subflows.data(on: path) else { return }
-        let hadFailed = paths[path].hasFailed
-        weigh(.probeAnswered, on: path, at: now)
-        // Its old subflow was kept for want of another one, and may be forgotten.
-        if hadFailed { return replace(data, by: id, at: now) }
-        guard reconciler.subflows[data].progress.waitingSince != nil else {
-            if isSerious { invite(id, insteadOf: data, at: now) }
-            return
-        }
-        if isStuck(data, at: now) { replace(data, by: id, at: now) }
-    }
-
-    /// A probe was refused: the refusal comes from the peer's host as well.
-    mutating func probeRefused(_ probe: Subflow, at now: MonotonicTime) {
-        let path = probe.path
-        guard paths[path].state.probing != nil else { return }
-        weigh(.probeAnswered, on: path, at: now)
-        paths[path].endProbing()
+    /// A probe was answered, with a yes or a no: either comes from the peer's host.
+    ///
+    /// - Parameter time: how long that took.
+    mutating func answered(_ path: PathKey, after time: Duration, at now: MonotonicTime) {
         paths[path].noteProbe(isAnswered: true, tuning)
-        paths[path].noteLatency(
-            probe.roundTrip(answered: now, known: paths[path].latency, tuning), at: now, tuning)
-        // It may be for want of the place that the reserve takes. If not, no other can take the subflow's place.
-        if reconciler.subflows.reserve != nil {
-            giveUpReserve(at: now)
-        } else if let data = reconciler.subflows.data(on: path), isStuck(data, at: now) {
-            weigh(.stuck, on: path, at: now)
+        let trip = tuning.roundTrip(of: time, known: paths[path].latency)
+        paths[path].noteLatency(trip, at: now, tuning)
+        if paths[path].hasFailed { return paths[path].wakeUp(at: now) }
+        let wasAsked = paths[path].state.probing.map { !$0.isMeasurement } ?? false
+        paths[path].endProbing()
+        weigh(.probeAnswered, on: path, at: now)
+        guard let data = reconciler.subflows.data(on: path) else { return }
+        let subflow = reconciler.subflows[data]
+        if subflow.progress.waitingSince != nil {
+            if isStuck(data, at: now) { succeed(data, at: now) }
+        } else if wasAsked, subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup {
+            // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,
+            // which it takes if its own subflow does not get through.
+            succeed(data, at: now)
         }
-    }
-
-    /// Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way, which
-    /// it takes if its own subflow does not get through.
-    private mutating func invite(_ fresh: SubflowID, insteadOf data: SubflowID, at now: MonotonicTime) {
-        let own = reconciler.subflows[data]
-        guard !own.isBackup, prioritize(fresh, isBackup: false, at: now) else { return }
-        let pause = max(own.progress.answerTime(tuning), tuning.leastInvitationLook)
-        agenda.schedule(sampleAt: now.advanced(by: pause))
-    }
-
-    /// Ends the probes that were answered, as soon as that costs little.
-    mutating func dismissAnswered(at now: MonotonicTime) {
-        var first: MonotonicTime?
-        for subflow in reconciler.subflows.all {
-            guard let time = subflow.lingersUntil else { continue }
-            first = min(first ?? time, time)
-        }
-        guard let first, let quiet = quietFrom(at: now) else { return }
-        let due = max(first, quiet)
-        guard now >= due else { return timers.set(.connection(.dismissal), at: due) }
-        reconciler.endAll { $0.isDone(at: now) }
     }
 }

@@ -3,7 +3,7 @@
 extension SteeringMachine {
     mutating func steer(at now: MonotonicTime) {
         if traits.steers { followPolicy(at: now) } else { leaveFailed(at: now) }
-        dismissAnswered(at: now)
+        dismissSuccessors(at: now)
         reconciler.settleWithdrawals(paths, &timers, at: now, tuning)
         checkStranded(at: now)
     }
@@ -90,7 +90,9 @@ extension SteeringMachine {
         // Put aside it costs nothing but its place.
         if !reconciler.subflows[data].isBackup { prioritize(data, isBackup: true, at: now) }
         guard let quiet = quietFrom(at: now) else { return }
-        guard now >= quiet else { return timers.set(.connection(.release), at: quiet) }
+        guard now >= quiet, isFresh(at: now) else {
+            return timers.set(.connection(.release), at: max(quiet, now))
+        }
         leave(path, because: .unneeded, isCertain: false, at: now)
     }
 
@@ -104,7 +106,7 @@ extension SteeringMachine {
             let id = reconciler.id(of: local)
         else { return }
         if paths[path.key].hasFailed, !isAwake(path.key, path.interface, at: now) { return }
-        // What needs a place comes before probes that were answered, and before the reserve.
+        // What needs a place comes before what is kept in case, and before the reserve.
         reconciler.endAll { $0.lingersUntil != nil }
         if !reconciler.hasRoom(tuning), let reserve = reconciler.subflows.reserve {
             let other = reconciler.subflows[reserve].path
@@ -158,7 +160,7 @@ extension SteeringMachine {
         guard !reconciler.peerHasEnded, isAwake(path.key, path.interface, at: now) else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         planRetry(path.key, at: now)
-        createProbe(data.route, at: now)
+        succeed(data.id, at: now)
     }
 
     /// Probes a failed path by TCP when it is time, and tells whether it has answered.

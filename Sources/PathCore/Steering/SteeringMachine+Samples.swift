@@ -67,22 +67,10 @@ extension SteeringMachine {
             reconciler.subflows[id].stream.continues(isShared: isShared, at: now, tuning)
         }
         switch reconciler.subflows[id].role {
-        case .probe: observeProbe(id, at: now)
+        case .successor: observeSuccessor(id, at: now)
         case .reserve: observeReserve(id, progress, at: now)
         case .data: observeData(id, progress, sample, at: now)
         }
-    }
-
-    /// Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
-    private mutating func observeProbe(_ id: SubflowID, at now: MonotonicTime) {
-        let probe = reconciler.subflows[id]
-        guard let data = reconciler.subflows.data(on: probe.path) else { return }
-        // One that has just taken its place is given its time.
-        let own = reconciler.subflows[data]
-        guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < probe.requested else { return }
-        // Or the peer speaks now and then, and was shown another way in a pause.
-        reconciler.subflows[data].stream.noteGap(tuning)
-        replace(data, by: id, at: now)
     }
 
     private mutating func observeReserve(_ id: SubflowID, _ progress: Progress, at now: MonotonicTime) {
@@ -99,7 +87,10 @@ extension SteeringMachine {
     private mutating func observeData(
         _ id: SubflowID, _ progress: Progress, _ sample: SubflowSample, at now: MonotonicTime
     ) {
-        reconciler.subflows[id].stuckSince = nil
+        // What comes in says nothing of what waits here.
+        if progress.hasAcknowledged || reconciler.subflows[id].progress.waitingSince == nil {
+            reconciler.subflows[id].stuckSince = nil
+        }
         let (path, isBackup) = (reconciler.subflows[id].path, reconciler.subflows[id].isBackup)
         if progress.hasAcknowledged {
             paths[path].noteDelivery(sample, tuning)
@@ -121,9 +112,9 @@ extension SteeringMachine {
         for subflow in reconciler.subflows.all {
             switch subflow.role {
             case .data where subflow.isOpen: planSample(of: subflow, &plan, at: now)
-            case .probe where !subflow.isBackup:
+            case .successor where subflow.lingersUntil != nil:
                 // The peer was shown this way.
-                let pause = max(subflow.progress.answerTime(tuning), tuning.leastInvitationLook)
+                let pause = max(subflow.progress.answerTime(tuning), tuning.leastOfferLook)
                 plan.add(now.advanced(by: pause))
             default: break
             }
@@ -160,7 +151,7 @@ extension SteeringMachine {
                 hasFailed
                     ? now.advanced(by: tuning.failedPathLook) : suspicionDue(subflow, at: now) ?? now)
         }
-        if probes, paths[subflow.path].state.probing == nil, let due = subflow.silenceDue(tuning) {
+        if probes, paths[subflow.path].state.probing == nil, let due = silenceDue(subflow, at: now) {
             plan.add(silence: due)
         }
         // An owner that tells of data wakes the machine by the next that moves.

@@ -12,13 +12,13 @@ extension SteeringMachine {
         paths[path].noteHandshake()
         paths[path].noteProbe(isAnswered: true, tuning)
         switch subflow.role {
-        case .probe: probeOpened(id, at: now)
+        case .successor: successorOpened(id, at: now)
         case .reserve: if subflow.phase == .ending { reconciler.end(id) }
         case .data: joined(path, at: now)
         }
     }
 
-    private mutating func joined(_ path: PathKey, at now: MonotonicTime) {
+    mutating func joined(_ path: PathKey, at now: MonotonicTime) {
         paths[path].forgetCounters()
         awaitStream(at: now)
         // What waited for a subflow takes this one, and a user that fills a buffer that is full does not tell of it.
@@ -29,27 +29,14 @@ extension SteeringMachine {
         weigh(.joined(isOnly: isOnly), on: path, at: now)
     }
 
-    /// The path answers, but its subflow gets nothing through: another takes its place.
-    mutating func replace(_ data: SubflowID, by fresh: SubflowID, at now: MonotonicTime) {
-        let old = reconciler.subflows[data]
-        reconciler.subflows[fresh].role = .data
-        reconciler.subflows[fresh].lingersUntil = nil
-        reconciler.subflows[fresh].stream.takeGaps(from: old.stream)
-        if old.stream.isFresh(at: now, tuning), let time = old.stream.streamedAt {
-            reconciler.subflows[fresh].stream.expectStream(of: time, at: now)
-        }
-        if !old.isBackup, reconciler.subflows[fresh].isBackup { prioritize(fresh, isBackup: false, at: now) }
-        reconciler.end(data)
-        tell(.left(name(old.path), because: .stuck))
-        tell(.joined(name(old.path)))
-    }
-
     /// A subflow has ended.
     mutating func closed(_ id: SubflowID, _ end: SubflowEnd, at now: MonotonicTime) {
         let subflow = reconciler.subflows.remove(id)
         let path = subflow.path
         switch subflow.role {
-        case .probe: if !subflow.isOpen, end.isRefusal { probeRefused(subflow, at: now) }
+        case .successor:
+            // One that the kernel does not list any more was refused as well: it tries for longer than that.
+            if !subflow.isOpen { successorRefused(subflow, at: now) }
         case .reserve: break
         case .data:
             if inherit(from: subflow, end, at: now) { return }

@@ -32,17 +32,30 @@ extension SteeringMachine {
         if let since = subflow.progress.waitingSince {
             if !traits.steers, isReplaced(subflow, since) { return endReplaced(subflow, since, at: now) }
             let due = suspectAt(subflow, at: now) ?? now
-            guard now >= due else { return timers.set(.subflow(id, .suspicion), at: due) }
+            // What came in since the latest sample counts.
+            guard now >= due, isFresh(at: now) else {
+                return timers.set(.subflow(id, .suspicion), at: max(due, now))
+            }
             weigh(.noProgress, on: subflow.path, at: now)
             if !probes { judgeWithoutProbes(id, at: now) }
-        } else if probes, let due = subflow.silenceDue(tuning) {
-            guard now >= due else { return timers.set(.subflow(id, .silence), at: due) }
+        } else if probes, let due = silenceDue(subflow, at: now) {
+            guard now >= due, isFresh(at: now) else {
+                return timers.set(.subflow(id, .silence), at: max(due, now))
+            }
             // The probe that is under way decides first.
             guard paths[subflow.path].state.probing == nil else { return }
             reconciler.subflows[id].stream.wasProbed()
             // Not told: a peer with nothing to say is no trouble.
             probe(subflow.path, .trouble(.noAnswer), at: now)
         }
+    }
+
+    /// When a subflow's silence is to be probed; nil while that means nothing.
+    func silenceDue(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
+        // A peer that has ended has nothing more to say.
+        guard !reconciler.peerHasEnded, let due = subflow.silenceDue(at: now, tuning) else { return nil }
+        guard alternative(to: subflow.path) == nil, let heard = subflow.stream.silence.heardAt else { return due }
+        return max(due, heard.advanced(by: tuning.lonePatience))
     }
 
     // MARK: Data that waits
@@ -70,14 +83,15 @@ extension SteeringMachine {
             usual = max(usual, latency * tuning.latencyAllowance)
         }
         let patience = paths[subflow.path].patience(at: now, tuning)
-        let due = since.advanced(by: min(usual * patience, usual + tuning.longestPatience))
+        var due = since.advanced(by: min(usual * patience, usual + tuning.longestPatience))
+        if alternative(to: subflow.path) == nil { due = max(due, since.advanced(by: tuning.lonePatience)) }
         guard let stuck = subflow.stuckSince else { return due }
         let later = max(due, since.advanced(by: stuck.duration(to: since)))
         return min(later, max(since.advanced(by: answerTime), stuck.advanced(by: tuning.stuckTime)))
     }
 
     /// Where no probes can be sent long silence is proof, if another subflow lives.
-    private mutating func judgeWithoutProbes(_ id: SubflowID, at now: MonotonicTime) {
+    mutating func judgeWithoutProbes(_ id: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[id]
         guard let since = subflow.progress.waitingSince else { return }
         let answerTime = subflow.progress.answerTime(tuning)

@@ -6,12 +6,12 @@
 //
 // Theory. The kernel acts on its retransmission timer, 200 ms above the round trip at least. What can be known
 // sooner: data waits for longer than an answer ever takes (ProgressDetector). That is a suspicion, often wrong, so it
-// only prepares: another path is joined, and the suspected one is asked by a probe of its own (a join to the
-// same peer over the same path, some 650 bytes with its end). No answer to as many probes as the path's
-// loss makes necessary (LossEstimate) is proof. What a path's state makes of that: `PathState`.
+// only prepares: another path is joined, and the suspected one is asked by a TCP handshake beside the connection. No
+// answer to as many probes as the path's loss makes necessary (LossEstimate), and nothing else that came in over it, is
+// proof. What a path's state makes of that: `PathState`.
 //
-// In a bulk transfer the end of a subflow costs (see `Reconciler`). So probes that were answered stay until it is quiet,
-// and a dead path is not tried by subflows that would have to be ended, but by a TCP handshake of its own.
+// In a bulk transfer the end of a subflow costs (see `Reconciler`). So none is made to ask a question, and none that works
+// is ended before it is quiet.
 //
 // A connection is not left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
 // until another is complete. What the kernel's tables say is gone is given up at once, or within a round trip
@@ -40,6 +40,8 @@ package struct SteeringMachine: Sendable {
     var hasNewPaths = false
     private var hasBegun = false
 
+    /// When the latest sample was taken.
+    private(set) var sampledAt: MonotonicTime?
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var lastActivity: MonotonicTime
@@ -76,7 +78,7 @@ package struct SteeringMachine: Sendable {
     package var carrier: String? { carrierKey.map { paths.name(of: $0) } }
 
     /// Whether a path can be probed whether it lives.
-    var probes: Bool { configuration.probes && !reconciler.peerHasEnded }
+    var probes: Bool { configuration.probes }
     private var takesInput: Bool { hasBegun && !agenda.isOver }
 
     // MARK: Inputs
@@ -167,14 +169,11 @@ package struct SteeringMachine: Sendable {
             agenda.isOver = true
             return reconciler.drainActions()
         }
-        if whole.peerHasEnded, !reconciler.peerHasEnded {
-            reconciler.peerHasEnded = true
-            // Probes are not answered any more.
-            for path in paths.keys { paths[path].endProbing() }
-        }
+        if whole.peerHasEnded { reconciler.peerHasEnded = true }
         if whole.acknowledged > 0 || whole.bytesReceived > 0 { reconciler.isReady = true }
         outstanding = whole.outstanding
         agenda.nextSample = nil
+        sampledAt = now
         ingest(sample.subflows, written: written, at: now)
         judgeBySharedVerdicts(at: now)
         return pass(at: now)
@@ -234,11 +233,22 @@ package struct SteeringMachine: Sendable {
         agenda.schedule(sampleAt: now)
     }
 
-    /// Something answered a TCP probe of a path: it was accepted or refused, either way the path lives.
-    package mutating func probeAnswered(_ path: PathKey, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput, paths[path].hasFailed else { return [] }
-        paths[path].wakeUp(at: now)
+    /// Something answered a probe of a path: it was accepted or refused, either way the path lives.
+    ///
+    /// - Parameter time: how long after it was started.
+    package mutating func probeAnswered(
+        _ path: PathKey, after time: Duration, at now: MonotonicTime
+    ) -> [SteeringAction] {
+        guard takesInput else { return [] }
+        answered(path, after: time, at: now)
         return pass(at: now)
+    }
+
+    /// A probe of a path could not be started. That says nothing of the path.
+    package mutating func probeFailed(_ path: PathKey, at now: MonotonicTime) -> [SteeringAction] {
+        guard takesInput else { return [] }
+        paths[path].probeFailed()
+        return []
     }
 
     package mutating func timeReached(_ now: MonotonicTime) -> [SteeringAction] {

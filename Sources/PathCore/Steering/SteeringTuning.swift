@@ -47,8 +47,12 @@ package struct SteeringTuning: Sendable, Hashable {
     var bulkStep: UInt64 = 32 * 1024
     /// Outstanding bytes above which it is a bulk transfer.
     var bulkOutstanding: UInt64 = 64 * 1024
-    /// How long after the last bytes of a bulk transfer that came in it has ended.
-    var bulkPause = Duration.milliseconds(200)
+    /// The time in which so many come in.
+    var bulkTime = Duration.milliseconds(250)
+    /// For so many of those times it is remembered.
+    var bulkMemory = 4
+    /// How long after the last bytes of a bulk transfer that came in it has ended: no sender pauses for so long.
+    var bulkPause = Duration.seconds(1)
     /// For how long after data moved a connection is in use.
     var activeTime = Duration.seconds(1)
 
@@ -86,12 +90,17 @@ package struct SteeringTuning: Sendable, Hashable {
     var streamRun = 3
     /// By how much more than two answer times they may be apart.
     var streamPause = Duration.milliseconds(250)
-    /// In the middle of a stream silence is strange after this …
+    /// In the middle of a stream silence is strange after this, or after the longest pause that the stream had lately and
+    /// half of it. A probe costs little, so it need not be certain.
     var silence = Duration.milliseconds(25)
-    /// … doubled by each pause that the stream lately had, so often at most.
-    var mostSilenceGaps = 4
-    /// So many samples in a row without a pause make up for one.
-    var gapMemory = 40
+    var pauseMargin = Ratio(3, 2)
+    var pauseMemory = Duration.seconds(5)
+    var longestPause = Duration.milliseconds(400)
+    /// It is certain after a round trip and a quarter: in its first moments, and when it measures the path (BBR every 10 s),
+    /// a sender sends a few segments a round trip.
+    var pauseAllowance = Ratio(5, 4)
+    /// Where no other path could take over, silence and waiting say nothing before this: nothing would follow from it.
+    var lonePatience = Duration.milliseconds(250)
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
@@ -116,27 +125,32 @@ package struct SteeringTuning: Sendable, Hashable {
     var quietAllowance = Ratio(6, 5)
     /// … and this.
     var quietMargin = Duration.milliseconds(5)
-    /// Answered probes that are kept for each path in a bulk transfer: there is not room for any number.
-    var mostAnsweredProbes = 2
-    /// Probes of one path that are unanswered at a time: as many as one verdict takes. Those of earlier suspicions would
-    /// pile up where each suspicion is cleared by other means, and end all at one moment.
-    var mostUnansweredProbes = 8
-    /// For how long an answered one is kept in case the peer's data comes that way.
-    var probeLinger = Duration.seconds(1)
-    /// When to look whether it does, at the earliest.
-    var leastInvitationLook = Duration.milliseconds(50)
+    /// Probes that must go unanswered before data goes to a path that is expensive or constrained.
+    var probesBeforeExpense = 2
     /// The chance that a living path leaves all probes unanswered is to be below this.
     var falseVerdictChance = 0.000_5
     var mostProbes = 8
     /// Between these the loss of a path is believed.
     var leastLoss = 0.01
     var mostLoss = 0.4
+    /// An estimate over so few segments may be too low by as much.
+    var lossMargin = 1.3
     /// Segments that a path's loss is estimated over, and the share of it that one sample may change.
     var lossMemory = 100.0
     var mostLossWeight = 0.5
     /// How much one probe changes the loss, and what an unanswered one counts for.
     var probeLossWeight = 0.02
     var unansweredLoss = 0.5
+
+    // MARK: Successors
+
+    /// The peer is shown another subflow when so many probes of its silence were answered.
+    var probesBeforeOffer = 2
+    /// For how long that is kept in case its data comes that way, and when to look whether it does, at the earliest.
+    var offerLinger = Duration.seconds(1)
+    var leastOfferLook = Duration.milliseconds(50)
+    /// When a successor's handshake takes too long: the kernel has repeated its SYN twice by then.
+    var successorTimeout = Duration.seconds(4)
 
     // MARK: Joins
 

@@ -11,8 +11,8 @@ struct Subflow: Sendable {
     enum Role: Sendable {
         /// It carries data, or stands by to.
         case data
-        /// It was made to see whether its path answers.
-        case probe
+        /// It is to take the place of its path's own, which gets nothing through (see `SteeringMachine+Succession`).
+        case successor
         /// It stands by beside one that carries, over the same path (aggregate).
         case reserve
     }
@@ -50,7 +50,7 @@ struct Subflow: Sendable {
     /// Whether what is sent over it arrives, and whether what is expected comes.
     var progress = ProgressDetector()
     var stream = StreamDetector()
-    /// For an answered probe: until when it is kept in case data comes that way.
+    /// Of a successor that nothing of ours needs: until when it is kept in case the peer's data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
@@ -74,20 +74,10 @@ struct Subflow: Sendable {
     var openSince: MonotonicTime? { if case .open(let since) = phase { since } else { nil } }
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// The round trip that an answer to the handshake shows. Where the kernel had repeated its SYN it is not known which one
-    /// was answered (RFC 6298 section 3, Karn's algorithm): the likely one is that which comes nearest to what is known of
-    /// the path, or else the latest.
+    /// The round trip that an answer to the handshake shows.
     func roundTrip(answered now: MonotonicTime, known: Duration? = nil, _ tuning: SteeringTuning) -> Duration
     {
-        let took = requested.duration(to: now)
-        let known = known ?? .zero
-        var best: (time: Duration, distance: Duration)?
-        for repetition in tuning.synRepetitions where repetition < took {
-            let time = took - repetition
-            let distance = time > known ? time - known : known - time
-            if best.map({ distance < $0.distance }) ?? true { best = (time, distance) }
-        }
-        return best?.time ?? took
+        tuning.roundTrip(of: requested.duration(to: now), known: known)
     }
 
     /// From when on it can carry a message about another one. The peer ignores what comes before its own last
@@ -105,14 +95,41 @@ struct Subflow: Sendable {
     }
 
     /// When its silence is to be probed; nil while that means nothing.
-    func silenceDue(_ tuning: SteeringTuning) -> MonotonicTime? {
+    func silenceDue(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
         guard role == .data, isOpen, !isBackup, progress.waitingSince == nil else { return nil }
-        return stream.due(tuning)
+        return stream.due(at: now, tuning)
     }
 
-    /// Whether it is a probe that was answered and is kept no longer.
+    /// From when on its silence is more than a pause of its stream's sender. One that starts, or measures the path (BBR),
+    /// sends some segments a round trip; how long that is the receiving end sees best, with the queues on the way.
+    func silenceIsCertain(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
+        guard let heard = stream.silence.heardAt, let latest = progress.latest else { return nil }
+        let trip = min(max(latest.minimumRTT ?? .zero, latest.receiverRTT), tuning.longestPause)
+        return heard.advanced(
+            by: max(trip * tuning.pauseAllowance + tuning.quietMargin, stream.usualPause(at: now, tuning)))
+    }
+
+    /// Whether it is a successor that was not needed.
     func isDone(at time: MonotonicTime) -> Bool {
         // (Without its port it can't be ended; the next sample tells that.)
-        role == .probe && port != nil && lingersUntil.map { $0 <= time } ?? false
+        role == .successor && port != nil && lingersUntil.map { $0 <= time } ?? false
+    }
+}
+
+extension SteeringTuning {
+    /// The round trip that an answer to a handshake shows. Where the kernel had repeated its SYN it is not known which one
+    /// was answered (RFC 6298 section 3, Karn's algorithm): the likely one is that which comes nearest to what is known of
+    /// the path, or else the latest.
+    ///
+    /// - Parameter took: the time since the handshake began.
+    func roundTrip(of took: Duration, known: Duration?) -> Duration {
+        let known = known ?? .zero
+        var best: (time: Duration, distance: Duration)?
+        for repetition in synRepetitions where repetition < took {
+            let time = took - repetition
+            let distance = time > known ? time - known : known - time
+            if best.map({ distance < $0.distance }) ?? true { best = (time, distance) }
+        }
+        return best?.time ?? took
     }
 }

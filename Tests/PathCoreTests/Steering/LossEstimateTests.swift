@@ -22,7 +22,7 @@ struct LossEstimateTests {
         #expect(loss.probes(tuning) == 1)
     }
 
-    @Test("grows with the loss, to eight at most", arguments: [(10, 4), (20, 7), (45, 8), (100, 8)])
+    @Test("grows with the loss, to eight at most", arguments: [(10, 5), (20, 8), (45, 8), (100, 8)])
     func lossy(percent: UInt32, probes: Int) {
         var loss = LossEstimate()
         for round in 0...20 as ClosedRange<UInt32> {

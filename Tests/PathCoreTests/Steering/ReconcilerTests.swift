@@ -64,7 +64,7 @@ struct ReconcilerTests {
     mutating func room() {
         for _ in 0..<2 {
             #expect(reconciler.hasRoom(tuning))
-            reconciler.create(cellularRoute, .probe, isBackup: true, at: at(1000))
+            reconciler.create(cellularRoute, .successor, isBackup: true, at: at(1000))
         }
         #expect(!reconciler.hasRoom(tuning))
     }
@@ -135,9 +135,9 @@ struct ReconcilerTests {
         "announces an address first that the kernel has forgotten, because one of its subflows was destroyed")
     mutating func announces() {
         let id = joinCellular()
-        reconciler.create(cellularRoute, .probe, isBackup: true, at: at(1500))
-        reconciler.subflows[reconciler.subflows.last { $0.role == .probe }!].port = 40_003
-        reconciler.endAll { $0.role == .probe }
+        reconciler.create(cellularRoute, .successor, isBackup: true, at: at(1500))
+        reconciler.subflows[reconciler.subflows.last { $0.role == .successor }!].port = 40_003
+        reconciler.endAll { $0.role == .successor }
         _ = orders()
         reconciler.withdraw(Self.cellularAddress, of: cellular, paths, at: at(2000), tuning)
         #expect(orders() == [.announce(Self.cellularAddress), .withdraw(Self.cellularAddress)])
@@ -205,8 +205,8 @@ struct SubflowTableTests {
     func endpoints() {
         var table = SubflowTable()
         let known = table.add(Self.route, .data, port: 40_001, isBackup: false, at: .zero)
-        let new = table.add(Self.route, .probe, isBackup: true, at: .zero)
-        table.add(Self.route, .probe, isBackup: true, at: .zero)
+        let new = table.add(Self.route, .successor, isBackup: true, at: .zero)
+        table.add(Self.route, .successor, isBackup: true, at: .zero)
         #expect(table.between(endpoint(40_001), Self.remote) == known)
         #expect(table.between(endpoint(40_009), Self.remote) == new)
         #expect(table.between(endpoint(40_009), Self.remote, mayBeNew: false) == nil)

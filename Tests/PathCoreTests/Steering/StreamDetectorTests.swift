@@ -41,26 +41,44 @@ struct StreamDetectorTests {
             ingest(received: count * 100, sent: count * 50, at: 1000 + Int64(count) * 40)
         }
         #expect(detector.run == 1 && !detector.isStream)
-        #expect(detector.due(tuning) == nil)
+        #expect(detector.due(at: at(1200), tuning) == nil)
     }
 
     @Test("is probed after 25 ms of silence, then ever later, four times in all")
     mutating func pauses() {
         for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
         var pauses: [Duration] = []
-        while let due = detector.due(tuning), pauses.count < 9 {
+        while let due = detector.due(at: at(1030), tuning), pauses.count < 9 {
             pauses.append(at(1030).duration(to: due))
             detector.wasProbed()
         }
         #expect(pauses == [25, 275, 2000, 20_000].map { .milliseconds($0) })
     }
 
-    @Test("is probed later where it lately went on behind a probe")
-    mutating func gaps() {
+    @Test("is probed after the longest pause that it had lately, and half of it")
+    mutating func ownPauses() {
         for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
-        detector.wasProbed()
-        ingest(received: 1000, at: 1200)
-        #expect(detector.due(tuning) == at(1250))
+        ingest(received: 300, at: 1070)
+        ingest(received: 1000, at: 1090)
+        #expect(detector.due(at: at(1090), tuning) == at(1090 + 60))
+        // A shorter one changes nothing, and after some seconds they are forgotten.
+        ingest(received: 1000, at: 1120)
+        ingest(received: 1100, at: 1130)
+        #expect(detector.due(at: at(1130), tuning) == at(1130 + 60))
+        #expect(detector.due(at: at(6091), tuning) == at(1130 + 25))
+    }
+
+    @Test("is bulk by what comes in within a quarter of a second, however many samples that takes, for a second after")
+    mutating func bulk() {
+        for count in 0..<100 as Range<UInt64> { ingest(received: count * 1448, at: 1000 + Int64(count) * 2) }
+        #expect(detector.isBulk)
+        // A sender that measures the path sends four segments a round trip for 200 ms (BBR).
+        for count in 0..<10 as Range<UInt64> {
+            ingest(received: 99 * 1448 + (count + 1) * 4 * 1448, at: 1198 + (Int64(count) + 1) * 20)
+        }
+        #expect(detector.isBulk)
+        ingest(received: 139 * 1448 + 4344, at: 2700)
+        #expect(!detector.isBulk)
     }
 
     @Test("is probed although bytes come, where they carry nothing on for longer than a repair takes")
@@ -70,6 +88,6 @@ struct StreamDetectorTests {
             ingest(received: 300, segments: UInt32(count), at: 1030 + count * 10)
         }
         #expect(detector.silence.heardAt == at(1530))
-        #expect(detector.due(tuning) == at(1030 + 425))
+        #expect(detector.due(at: at(1530), tuning) == at(1030 + 425))
     }
 }

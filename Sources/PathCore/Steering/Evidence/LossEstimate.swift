@@ -3,7 +3,7 @@
 // With a loss of p each way, an exchange goes unanswered with q = 1 - (1 - p)² though the path lives. The data
 // that raised the suspicion and n probes all go unanswered with q^(n + 1). The number of probes is the
 // least that keeps this below one in two thousand (a sequential test with a fixed bound, after Wald). A clean
-// path takes one probe, one with 10 % loss takes four.
+// path takes one probe, one with 10 % loss takes five.
 
 /// A path's loss rate, as far as its samples tell.
 struct LossEstimate: Sendable {
@@ -34,7 +34,7 @@ struct LossEstimate: Sendable {
 
     /// Probes that must go unanswered before a path has failed.
     func probes(_ tuning: SteeringTuning) -> Int {
-        let loss = min(max(rate, tuning.leastLoss), tuning.mostLoss)
+        let loss = min(max(rate * tuning.lossMargin, tuning.leastLoss), tuning.mostLoss)
         let unanswered = 1 - (1 - loss) * (1 - loss)
         var (count, chance) = (1, unanswered * unanswered)
         while chance > tuning.falseVerdictChance, count < tuning.mostProbes {

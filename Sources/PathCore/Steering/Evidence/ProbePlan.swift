@@ -33,6 +33,8 @@ struct Probing: Sendable, Hashable {
     /// How many must go unanswered.
     var needed: Int
     private(set) var count = 0
+    /// Whether all that were sent left this machine.
+    var wasAsked = true
     /// When the first and the latest were sent.
     private(set) var first = MonotonicTime.zero
     private(set) var latest = MonotonicTime.zero

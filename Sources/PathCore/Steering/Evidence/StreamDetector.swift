@@ -1,40 +1,43 @@
 // Whether bytes come in steadily. A receiver has nothing outstanding, so for it silence counts, but only in the middle of a
-// stream.
+// stream, and only where it is longer than the stream's own pauses.
 
 /// Tells whether a subflow brings a stream, and when its silence is to be probed.
 struct StreamDetector: Sendable {
     private(set) var silence = SilenceDetector()
+    private(set) var volume = TransferVolume()
+    private var pauses = PauseMemory()
     /// How many samples in a row found new bytes, each soon after the one before, and nothing sent between: a stream,
     /// not answers.
     private(set) var run = 0
     private var sentBefore: UInt64?
-    /// Whether much came in between the latest two samples.
-    private(set) var isBulk = false
-    /// How often lately the stream went on behind a probe: it is one with gaps.
-    private(set) var gaps = 0
     /// Whether bytes came steadily.
     private(set) var isStream = false
     /// When the stream was last heard, here or where it came before.
     private(set) var streamedAt: MonotonicTime?
 
+    /// Whether much comes in.
+    var isBulk: Bool { volume.isBulk }
+
     /// - Parameter latest: the sample before.
     mutating func ingest(
         _ sample: SubflowSample, after latest: SubflowSample?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) {
-        guard let latest else {
-            isBulk = false
-            return
-        }
-        isBulk = sample.bytesReceived &- latest.bytesReceived > tuning.bulkStep
+        guard let latest else { return }
+        let bytes = sample.bytesReceived &- latest.bytesReceived
+        volume.add(bytes, at: now, tuning)
         if sample.bytesReceived > latest.bytesReceived {
             let soon = sample.answerTime(tuning) * 2 + tuning.streamPause
             let isSoon = silence.receivedAt.map { $0.duration(to: now) < soon } ?? false
             run = isSoon && sentBefore == sample.bytesSent ? run + 1 : 1
             sentBefore = sample.bytesSent
+            pauses.ends(at: now, tuning)
             silence.received(at: now.advanced(by: .zero - sample.sinceDataReceived))
         } else if sample.receivedSegments != latest.receivedSegments {
+            pauses.ends(at: now, tuning)
             // The time of these isn't told; it is between the samples.
             silence.heard(at: now)
+        } else if let heard = silence.heardAt {
+            pauses.lasts(heard.duration(to: now))
         }
     }
 
@@ -42,19 +45,11 @@ struct StreamDetector: Sendable {
     ///
     /// - Parameter isShared: whether they are part of a stream that comes over another path as well.
     mutating func continues(isShared: Bool, at now: MonotonicTime, _ tuning: SteeringTuning) {
-        if silence.probes > 0 {
-            noteGap(tuning)
-        } else if run.isMultiple(of: tuning.gapMemory) {
-            gaps = max(gaps - 1, 0)
-        }
         silence.forgetProbes()
         // An answer to what was sent before the first may be among them.
         if run >= tuning.streamRun || isShared { isStream = true }
         if isStream { streamedAt = now }
     }
-
-    /// The stream had a pause, which a probe fell into.
-    mutating func noteGap(_ tuning: SteeringTuning) { gaps = min(gaps + 1, tuning.mostSilenceGaps) }
 
     /// A probe was sent because of it.
     mutating func wasProbed() { silence.wasProbed() }
@@ -74,17 +69,17 @@ struct StreamDetector: Sendable {
         expect(at: now)
     }
 
-    /// A stream has its gaps wherever it comes.
-    mutating func takeGaps(from other: StreamDetector) { gaps = other.gaps }
+    /// A stream has its pauses wherever it comes.
+    mutating func takePauses(from other: StreamDetector) { pauses = other.pauses }
 
     /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
-    func due(_ tuning: SteeringTuning) -> MonotonicTime? {
-        guard isStream, let pause = pause(tuning) else { return nil }
+    func due(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
+        guard isStream, let pause = pause(at: now, tuning) else { return nil }
         return silence.due(after: pause, repairTime: tuning.repairTime)
     }
 
-    private func pause(_ tuning: SteeringTuning) -> Duration? {
-        let quiet = tuning.silence * (1 << min(gaps, tuning.mostSilenceGaps))
+    private func pause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration? {
+        let quiet = usualPause(at: now, tuning)
         switch silence.probes {
         case 0: return quiet
         case 1: return quiet + tuning.secondSilence
@@ -92,6 +87,12 @@ struct StreamDetector: Sendable {
             let place = silence.probes - 2
             return place < tuning.laterSilences.count ? tuning.laterSilences[place] : nil
         }
+    }
+
+    /// How long a pause is nothing strange, by those that the stream had lately.
+    func usualPause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration {
+        let known = pauses.longest(at: now, tuning) * tuning.pauseMargin
+        return min(max(tuning.silence, known), tuning.longestPause)
     }
 
     /// Whether a stream was heard lately. One that was heard long ago has ended.
@@ -105,4 +106,45 @@ extension SteeringTuning {
     func isFresh(_ time: MonotonicTime, at now: MonotonicTime) -> Bool {
         time.duration(to: now) < streamMemory
     }
+}
+
+/// The longest pause of late that was followed by more. Samples see of a pause what was over when the last one before its end
+/// was taken, so this is the least that it lasted.
+struct PauseMemory: Sendable {
+    private var longest = Duration.zero
+    private var longestAt = MonotonicTime.zero
+    /// How long the one that goes on has lasted.
+    private var current = Duration.zero
+
+    mutating func lasts(_ time: Duration) { current = time }
+
+    mutating func ends(at now: MonotonicTime, _ tuning: SteeringTuning) {
+        defer { current = .zero }
+        guard current > .zero, current >= longest(at: now, tuning) else { return }
+        (longest, longestAt) = (current, now)
+    }
+
+    func longest(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration {
+        longestAt.duration(to: now) < tuning.pauseMemory ? longest : .zero
+    }
+}
+
+/// Whether a bulk transfer goes on. Samples are taken at any distance from each other, so it is measured in bytes that come
+/// in within a time, and remembered for some of those.
+struct TransferVolume: Sendable {
+    private var level: UInt64 = 0
+    private var levelAt = MonotonicTime.zero
+    private(set) var isBulk = false
+
+    mutating func add(_ bytes: UInt64, at now: MonotonicTime, _ tuning: SteeringTuning) {
+        let times = levelAt.duration(to: now) / tuning.bulkTime
+        let lost = UInt64(min(times, Double(tuning.bulkMemory)) * Double(tuning.bulkStep))
+        level = min(level - min(level, lost) + min(bytes, tuning.mostBulk), tuning.mostBulk)
+        levelAt = now
+        isBulk = level > tuning.bulkStep
+    }
+}
+
+extension SteeringTuning {
+    fileprivate var mostBulk: UInt64 { bulkStep * UInt64(bulkMemory) }
 }
