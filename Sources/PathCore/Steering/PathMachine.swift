@@ -157,9 +157,9 @@ struct PathMachine: Sendable {
     ///
     /// - Parameter isOnly: whether there is nothing else to lose, and so nothing to prove.
     /// - Returns: when it ends otherwise; nil for a path that is not validating.
-    mutating func validate(isOnly: @autoclosure () -> Bool, at now: MonotonicTime) -> MonotonicTime? {
+    mutating func validate(isOnly: Bool, at now: MonotonicTime) -> MonotonicTime? {
         guard case .validating(let validating) = state else { return nil }
-        guard now >= validating.until || isOnly() else { return validating.until }
+        guard now >= validating.until || isOnly else { return validating.until }
         state = .good(PathState.Good(from: validating, at: now))
         return nil
     }

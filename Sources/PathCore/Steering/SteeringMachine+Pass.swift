@@ -9,13 +9,25 @@ extension SteeringMachine {
     mutating func weigh(_ evidence: Evidence, on path: PathKey, at now: MonotonicTime) {
         for effect in paths[path].handle(evidence, at: now, tuning) {
             switch effect {
-            case .tellSuspected(let trouble): tell(.suspected(name(path), trouble))
+            case .tellSuspected(let trouble):
+                tell(.suspected(name(path), trouble))
+                askWhatHasArrived(insteadOf: path)
             case .tellCleared: tell(.cleared(name(path)))
             case .tellFailed(let trouble): tell(.failed(name(path), trouble))
             case .tellAnswered: tell(.answered(name(path)))
             case .probe(let trouble): probe(path, .trouble(trouble), at: now)
             }
         }
+    }
+
+    /// Asks the peer over a subflow that stands by what it has got: the acknowledgements of what is on a path that has died
+    /// never come, and what they were for would be sent again, in the small steps of a new window (see `Handoff`).
+    private mutating func askWhatHasArrived(insteadOf path: PathKey) {
+        guard outstanding >= UInt64(tuning.firstWindows) else { return }
+        let hasStandby = reconciler.subflows.all.contains {
+            $0.path != path && $0.role == .data && $0.isOpen && $0.isBackup && paths[$0.path].state.isGood
+        }
+        if hasStandby { reconciler.add(.probeIdle) }
     }
 
     /// Has a subflow carry or stand by, now or when the kernel takes such an order.

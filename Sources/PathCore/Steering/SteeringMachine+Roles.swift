@@ -43,6 +43,7 @@ extension SteeringMachine {
         return PathView(
             key: path.key, isFree: !path.interface.isExpensive && !path.interface.isConstrained,
             standing: PathView.Standing(machine.state), isJoined: data?.isOpen ?? false, latency: latency,
+            isFading: path.interface.quality.isFading,
             isLatencyOld: isOld && isActive(at: now) && machine.state.probing == nil
                 && data?.progress.waitingSince == nil && quietFrom(at: now).map { $0 <= now } ?? false)
     }

@@ -10,20 +10,13 @@ extension SteeringMachine {
         }
         for path in paths.keys {
             advanceProbing(path, at: now)
+            guard case .validating = paths[path].state else { continue }
             // Where there is nothing else to lose there is nothing to prove.
-            let isOnly = { [self] in
-                reconciler.subflows.data(on: path) != nil && !hasOther(than: path)
+            let isOnly = reconciler.subflows.data(on: path) != nil && !hasOther(than: path)
+            if let until = paths[path].validate(isOnly: isOnly, at: now) {
+                timers.set(.path(path, .validation), at: until)
             }
-            if let until = validate(path, isOnly, at: now) { timers.set(.path(path, .validation), at: until) }
         }
-    }
-
-    private mutating func validate(
-        _ path: PathKey, _ isOnly: () -> Bool, at now: MonotonicTime
-    ) -> MonotonicTime? {
-        guard case .validating = paths[path].state else { return nil }
-        let isOnly = isOnly()
-        return paths[path].validate(isOnly: isOnly, at: now)
     }
 
     private mutating func judge(_ id: SubflowID, at now: MonotonicTime) {

@@ -65,6 +65,19 @@ struct HandoverPolicyTests {
         #expect(policy.decide([path("wifi"), path("cellular")], at: at(3_600_000)).roles == [.carry, .standby])
     }
 
+    @Test("warms an expensive path while the carrying one's signal falls, and moves nothing for that")
+    mutating func fades() {
+        var fading = path("wifi")
+        fading.isFading = true
+        let cold = path("cellular", isJoined: false)
+        #expect(
+            policy.decide([fading, cold], at: at(0))
+                == SteeringDecision(roles: [.carry, .standby], again: at(5000)))
+        #expect(policy.decide([fading, path("cellular")], at: at(5000)).roles == [.carry, .standby])
+        #expect(policy.decide([path("wifi"), path("cellular")], at: at(6000)).roles == [.carry, .standby])
+        #expect(policy.decide([path("wifi"), path("cellular")], at: at(10_000)).roles == [.carry, .none])
+    }
+
     @Test("moves on proof alone")
     mutating func proof() {
         _ = policy.decide([path("wifi"), path("cellular")], at: at(0))

@@ -2,7 +2,7 @@
 //
 //  1. The most preferred path that works carries, alone.
 //  2. Others stand by at once where that costs nothing. One that is expensive or constrained is joined when
-//     the carrying path is suspect, and let go when that has been clear for a while.
+//     the carrying path is suspect or its radio's signal falls, and let go when that has been clear for a while.
 //  3. Suspicion warms, proof moves: data leaves a path only when it is dead, gone or refused.
 //  4. Before this end sends no more another path is warm, and stays so: later none can be made.
 //  5. It goes back as soon as a more preferred path is good again. How long a path that failed has to prove
@@ -43,6 +43,8 @@ struct HandoverPolicy: SteeringPolicy {
                 warmUntil = now.advanced(by: tuning.coolDown)
             }
         }
+        // A signal that falls moves nothing, but another path is ready when it is gone.
+        if let next, next.isFading { warmUntil = now.advanced(by: tuning.coolDown) }
         let isWarm = staysWarm || warmUntil.map { now < $0 } ?? false
         let position = paths.firstIndex { $0.key == carrier } ?? paths.endIndex
         // One path warms at a time.

@@ -28,6 +28,8 @@ struct PathView: Sendable, Equatable {
     var isJoined: Bool
     /// The newest measurement of its round trip, its present delay included.
     var latency: Duration?
+    /// Whether its radio's signal is weak or falling: it may be gone soon.
+    var isFading = false
     /// Whether a measurement is older than the mode wants it.
     var isLatencyOld = false
 
