@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A connection whose Wi-Fi dies, again and again, and each time another system call of the library's fails once.
+/// A connection whose Wi-Fi dies, again and again, and each time another system call of the library's fails once, by one of
+/// four errors in turn: `FAULT_OFFSET=1` (2, 3) has each call fail by another one.
 @Suite("When a system call fails once", .needsNamespaces, .needs("ip", "unshare", "nft"))
 struct FaultTests {
     /// From so many calls on each round repeats an earlier one.
@@ -20,7 +21,7 @@ struct FaultTests {
                 status=0
                 { echo one; sleep 0.15; silence w0; echo two; sleep 0.25; } |
                     MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive' \
-                    MULTIPATH_FAULT=$number:${errors[$((number % 4))]} \
+                    MULTIPATH_FAULT=$number:${errors[$(((number + ${FAULT_OFFSET:-0}) % 4))]} \
                     timeout -s KILL 20 "$bin/mpconnect" 203.0.113.1:$((7000 + number)) > /dev/null 2> said || status=$?
                 server nft delete table inet silence
                 kill $listener 2> /dev/null || true
