@@ -166,8 +166,22 @@ def info(connection):
     return {"subflows": data[0], "token": struct.unpack_from("=I", data, 12)[0], "retransmitted": retransmitted}
 
 
-def send_buffer(connection):
-    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2
+def send_buffers(host):
+    """The send buffer of each established subflow of a host's, in bytes, by local address: ss shows sk_sndbuf as `tb`."""
+    with host:
+        text = subprocess.run("ss -tmniOH state established".split(), capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in text.splitlines():
+        address = line.split()[2].rpartition(":")[0].partition("%")[0]
+        found[address] = int(line.partition(",tb")[2].partition(",")[0])
+    return found
+
+
+def counter(host, name):
+    """One of a host's counters of MPTCP (nstat)."""
+    with host, open("/proc/net/netstat") as file:
+        lines = [line.split() for line in file if line.startswith("MPTcpExt:")]
+    return int(dict(zip(*lines))[name])
 
 
 def subflows(connection):

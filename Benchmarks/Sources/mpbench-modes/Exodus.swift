@@ -21,12 +21,14 @@ struct Exodus {
         /// The process's own time on a CPU from the fault to the end.
         var cpu = 0.0
         var residentKiB = 0.0
+        /// Segments that this host sent again from the fault to the end.
+        var sentAgain: UInt64 = 0
         var end = 0.0
     }
 
     func run() async throws -> Result {
         let limit = ProcessUsage.raiseDescriptorLimit()
-        guard limit > 5 * options.count else { throw Shortage(limit: limit) }
+        guard limit > 4 * options.count + 200 else { throw Shortage(limit: limit) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var connections: [(Dialer.Opened, Requests)] = []
         let moves = NIOLockedValueBox<[Double]>([])
@@ -59,10 +61,12 @@ struct Exodus {
             try LabControl.set(fault.link, fault.action)
             result.faults.append(clock.now)
             result.cpu = ProcessUsage.cpu
+            result.sentAgain = Kernel.retransmittedSegments()
         }
         try await Task.sleep(for: .seconds(max(options.seconds - clock.now, 0)))
         result.end = clock.now
         result.cpu = ProcessUsage.cpu - result.cpu
+        result.sentAgain = Kernel.retransmittedSegments() - result.sentAgain
         result.residentKiB = ProcessUsage.residentKiB
         result.moved = moves.withLockedValue { $0 }
         result.requests = connections.flatMap { $0.1.results }

@@ -53,6 +53,16 @@ enum Kernel {
         return found
     }
 
+    /// Segments that TCP has sent again in this network namespace (nstat's TcpRetransSegs).
+    static func retransmittedSegments() -> UInt64 {
+        let rows = lines(of: "/proc/net/snmp").filter { $0.hasPrefix("Tcp:") }.map {
+            $0.split(separator: " ")
+        }
+        guard rows.count == 2, let place = rows[0].firstIndex(of: "RetransSegs"), place < rows[1].count
+        else { return 0 }
+        return UInt64(rows[1][place]) ?? 0
+    }
+
     private static func lines(of path: String) -> [Substring] {
         guard let file = fopen(path, "r") else { return [] }
         defer { fclose(file) }

@@ -132,7 +132,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
             if !steering.takeDueSample() { end() }
             return true
         }
-        guard let viability, viability.needsSample(at: now) else { return false }
+        guard let viability, viability.agenda.needsSample(at: now) else { return false }
         // Without a descriptor `end` is under way.
         if case .sample(let sample, _) = look(mayGlance: false), let subflow = sample.subflows.first {
             viability.ingest(subflow, at: now)
@@ -168,8 +168,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
         let agenda = steering.flatMap { $0.agenda.isOver ? nil : $0.agenda }
         steering?.note(isActive: agenda?.nextSample != nil)
         viability?.noteActivity()
-        if agenda?.awaitsData ?? viability?.awaitsData ?? false { follower?.sleep() }
-        let deadlines = (agenda?.nextDeadline, viability?.nextDeadline)
+        if agenda?.awaitsData ?? viability?.agenda.awaitsData ?? false { follower?.sleep() }
+        let deadlines = (agenda?.nextDeadline, viability?.agenda.nextDeadline)
         guard var deadline = deadlines.0.map({ min($0, deadlines.1 ?? $0) }) ?? deadlines.1 else {
             if let timer { runtime.thread.cancelTimer(timer.token) }
             timer = nil

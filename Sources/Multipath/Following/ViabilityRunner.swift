@@ -16,6 +16,7 @@ final class ViabilityRunner: @unchecked Sendable {
     private let monitor: PathMonitor
     private unowned let host: any ViabilityHost
     private var machine: ViabilityMachine?
+    private(set) var agenda = ViabilityMachine.Agenda()
     private var index: InterfaceIndex = 0
     /// Made for the first probe.
     private var probes: TCPProbes?
@@ -34,14 +35,6 @@ final class ViabilityRunner: @unchecked Sendable {
         self.monitor = monitor
         self.host = host
     }
-
-    /// When to look again; nil for not before something happens.
-    var nextDeadline: MonotonicTime? { machine?.nextDeadline }
-
-    /// Whether `dataWasSent` is worth saying.
-    var awaitsData: Bool { machine?.awaitsData ?? false }
-
-    func needsSample(at now: MonotonicTime) -> Bool { machine?.needsSample(at: now) ?? false }
 
     /// What is the case, for listeners that come late.
     var told: [ConnectionEvent] {
@@ -70,7 +63,11 @@ final class ViabilityRunner: @unchecked Sendable {
         expect(expectsData)
     }
 
-    func dataWasSent() { machine?.dataWasSent(at: .now) }
+    func dataWasSent() {
+        guard agenda.awaitsData else { return }
+        machine?.dataWasSent(at: .now)
+        agenda = machine?.agenda ?? agenda
+    }
 
     func expect(_ expectsData: Bool) {
         self.expectsData = expectsData
@@ -88,11 +85,14 @@ final class ViabilityRunner: @unchecked Sendable {
         perform(machine?.sample(sample, at: now))
     }
 
-    func timeReached() { perform(machine?.timeReached(.now)) }
+    func timeReached() {
+        guard agenda.nextDeadline != nil else { return }
+        perform(machine?.timeReached(.now))
+    }
 
     /// Says whether samples are taken now.
     func noteActivity() {
-        let isActive = machine?.watchesSending ?? false
+        let isActive = agenda.watchesSending
         guard isActive != self.isActive else { return }
         self.isActive = isActive
         monitor.runtime.load.active += isActive ? 1 : -1
@@ -100,11 +100,14 @@ final class ViabilityRunner: @unchecked Sendable {
 
     func end() {
         machine = nil
+        agenda = ViabilityMachine.Agenda()
         noteActivity()
         probes?.endAll()
     }
 
+    /// After each input.
     private func perform(_ actions: [ViabilityMachine.Action]?) {
+        agenda = machine?.agenda ?? agenda
         for action in actions ?? [] {
             switch action {
             case .viability(let isViable, let trouble):

@@ -55,24 +55,41 @@ package struct ViabilityMachine: Sendable {
         self.configuration = configuration
     }
 
-    /// When to look again; nil for not before something happens.
-    package var nextDeadline: MonotonicTime? {
-        [nextSample, candidateDeadline].compactMap { $0 }.min()
+    /// When it wants to be called again. Plain values: the owner asks often, and is not to copy the machine for that.
+    package struct Agenda: Sendable {
+        /// When the next sample is worth taking.
+        fileprivate(set) var nextSample: MonotonicTime?
+        /// When to look again; nil for not before something happens.
+        package fileprivate(set) var nextDeadline: MonotonicTime?
+        /// Whether `dataWasSent` is to be said when data is sent.
+        package fileprivate(set) var awaitsData = false
+        /// Whether samples are wanted for what was sent, which happens soon and often.
+        package fileprivate(set) var watchesSending = false
+
+        /// Nothing is wanted.
+        package init() {}
+
+        /// Whether a sample is due.
+        package func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
     }
 
-    /// Whether `dataWasSent` is to be said when data is sent.
-    package var awaitsData: Bool { connection.isTCP && sentAt == nil && sending.nextSample == nil }
-
-    /// Whether samples are wanted for what was sent, which happens soon and often.
-    package var watchesSending: Bool { connection.isTCP && !awaitsData }
-
-    /// Whether a sample is due.
-    package func needsSample(at now: MonotonicTime) -> Bool { nextSample.map { $0 <= now } ?? false }
-
-    private var nextSample: MonotonicTime? {
-        guard connection.isTCP else { return nil }
-        return [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
+    /// It changes with each input, and with nothing else.
+    package var agenda: Agenda {
+        var agenda = Agenda()
+        // An MPTCP connection's samples are for its steering.
+        if connection.isTCP {
+            agenda.awaitsData = sentAt == nil && sending.nextSample == nil
+            agenda.watchesSending = !agenda.awaitsData
+            agenda.nextSample = [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
+        }
+        agenda.nextDeadline = [agenda.nextSample, candidateDeadline].compactMap { $0 }.min()
+        return agenda
     }
+
+    package var nextDeadline: MonotonicTime? { agenda.nextDeadline }
+    package var awaitsData: Bool { agenda.awaitsData }
+    package var watchesSending: Bool { agenda.watchesSending }
+    package func needsSample(at now: MonotonicTime) -> Bool { agenda.needsSample(at: now) }
 
     private var candidateDeadline: MonotonicTime? {
         guard let candidate, candidate.name != betterPath else { return nil }

@@ -4,8 +4,9 @@
 
 /// The interfaces of a snapshot as races see them, under one policy.
 package final class CandidatePaths: Sendable {
-    /// One interface: a path, or one that may still reach what is on its own link.
-    struct Path: Sendable {
+    /// One interface: a path, or one that may still reach what is on its own link. An object, because it is looked at
+    /// and handed on all the time.
+    final class Path: Sendable {
         let index: InterfaceIndex
         let name: String
         /// Whether it is a path to the Internet, or was when the snapshot was made.
@@ -27,6 +28,45 @@ package final class CandidatePaths: Sendable {
         let hasIPv6Source: Bool
         let order: DestinationOrder
         let network: PathHistory.Network
+
+        /// - Parameter exclusion: why it is no path; nil for one that is.
+        fileprivate init(
+            _ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
+        ) {
+            func hasSource(_ family: IPAddress.Family) -> Bool {
+                interface.addresses.contains { $0.address.family == family && !$0.address.isLinkLocal }
+            }
+            let refusal = policy.refusal(of: interface)
+            index = interface.index
+            name = interface.name
+            isPath = exclusion == nil
+            self.refusal = refusal
+            omission = Self.omission(of: interface.name, exclusion, refusal)
+            isDead = exclusion == .down || exclusion == .noCarrier
+            isAsked =
+                switch exclusion {
+                case .loopback, .down, .noCarrier, .behindTunnel: false
+                case .noAddress, .noDefaultRoute, nil: true
+                }
+            isTunnel = interface.type.value == .tunnel
+            supportsIPv4 = interface.supportsIPv4
+            supportsIPv6 = interface.supportsIPv6
+            hasIPv4Source = hasSource(.ipv4)
+            hasIPv6Source = hasSource(.ipv6)
+            order = DestinationOrder(sources: interface.addresses)
+            network = PathHistory.Network(interface)
+        }
+
+        private static func omission(
+            of name: String, _ exclusion: ExcludedInterface.Reason?, _ refusal: PathPolicy.Refusal?
+        ) -> PathOmission? {
+            if let exclusion {
+                // Loopback is left out of every race but its own: reports need not say so.
+                return exclusion == .loopback ? nil : PathOmission(interface: name, reason: "\(exclusion)")
+            }
+            if let refusal { return PathOmission(interface: name, reason: "\(refusal)", refusal: refusal) }
+            return PathOmission(interface: name, reason: "no route to the destination")
+        }
 
         var isAllowed: Bool { refusal == nil }
         /// Whether it could reach an IPv4 destination by translation alone.
@@ -80,47 +120,6 @@ package final class CandidatePaths: Sendable {
     package var networks: Set<PathHistory.Network> { Set(all.filter(\.isPath).map(\.network)) }
 
     func place(of interface: InterfaceIndex) -> Int? { all.firstIndex { $0.index == interface } }
-}
-
-extension CandidatePaths.Path {
-    /// - Parameter exclusion: why it is no path; nil for one that is.
-    fileprivate init(
-        _ interface: PathInterface, _ exclusion: ExcludedInterface.Reason?, _ policy: PathPolicy
-    ) {
-        func hasSource(_ family: IPAddress.Family) -> Bool {
-            interface.addresses.contains { $0.address.family == family && !$0.address.isLinkLocal }
-        }
-        let refusal = policy.refusal(of: interface)
-        index = interface.index
-        name = interface.name
-        isPath = exclusion == nil
-        self.refusal = refusal
-        omission = Self.omission(of: interface.name, exclusion, refusal)
-        isDead = exclusion == .down || exclusion == .noCarrier
-        isAsked =
-            switch exclusion {
-            case .loopback, .down, .noCarrier, .behindTunnel: false
-            case .noAddress, .noDefaultRoute, nil: true
-            }
-        isTunnel = interface.type.value == .tunnel
-        supportsIPv4 = interface.supportsIPv4
-        supportsIPv6 = interface.supportsIPv6
-        hasIPv4Source = hasSource(.ipv4)
-        hasIPv6Source = hasSource(.ipv6)
-        order = DestinationOrder(sources: interface.addresses)
-        network = PathHistory.Network(interface)
-    }
-
-    private static func omission(
-        of name: String, _ exclusion: ExcludedInterface.Reason?, _ refusal: PathPolicy.Refusal?
-    ) -> PathOmission? {
-        if let exclusion {
-            // Loopback is left out of every race but its own: reports need not say so.
-            return exclusion == .loopback ? nil : PathOmission(interface: name, reason: "\(exclusion)")
-        }
-        if let refusal { return PathOmission(interface: name, reason: "\(refusal)", refusal: refusal) }
-        return PathOmission(interface: name, reason: "no route to the destination")
-    }
 }
 
 extension Array {

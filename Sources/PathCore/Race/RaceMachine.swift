@@ -205,15 +205,16 @@ public struct RaceMachine: Sendable {
             actions += lose(lane.branch.interface, at: now)
         }
         // What its path's loss ended may be attempted again when the path is back.
-        let attempted = Set(attempts.filter { $0.outcome != .pathLost }.map(\.candidate))
+        func isAttempted(_ candidate: Candidate) -> Bool {
+            attempts.contains { $0.candidate == candidate && $0.outcome != .pathLost }
+        }
         lanes = branches.map { branch in
             var lane =
                 lanes.first { $0.branch.interface == branch.interface } ?? Lane(branch: branch)
             lane.branch = branch
             let hadNothing = lane.isExhausted
             lane.waiting =
-                attempted.isEmpty
-                ? branch.candidates[...] : branch.candidates.filter { !attempted.contains($0) }[...]
+                attempts.isEmpty ? branch.candidates[...] : branch.candidates.filter { !isAttempted($0) }[...]
             if hadNothing { lane.isHurried = true }
             return lane
         }
