@@ -84,9 +84,8 @@ public struct CandidateList: Sendable, Hashable {
         for address in addresses.unique {
             ways.find(address, in: paths, route: route)
             let leadToInternet = ways.leadToInternet
-            for place in ways.places {
-                // A path's own network is the same over whichever path the address was found; the Internet is not.
-                guard !leadToInternet || isUsable(address, paths.all[place].index) else { continue }
+            // A path's own network is the same over whichever path the address was found; the Internet is not.
+            for place in ways.places where !leadToInternet || isUsable(address, paths.all[place].index) {
                 reached[place].append(address)
             }
         }
