@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A connection whose Wi-Fi dies, again and again, and each time another system call of the library's fails once, by one of
-/// four errors in turn. `FAULT_STRIDE=1` takes every call and not every sixth; `FAULT_OFFSET=1` (2, …) begins later, so that
+/// four errors in turn. `FAULT_STRIDE=1` takes every call and not every fifth; `FAULT_OFFSET=1` (2, …) begins later, so that
 /// the calls fail by other errors.
 @Suite("When a system call fails once", .needsNamespaces, .needs("ip", "unshare", "nft"))
 struct FaultTests {
@@ -16,7 +16,7 @@ struct FaultTests {
             #"""
             errors=(\#(ENOMEM) \#(EMFILE) \#(ENOBUFS) \#(EPERM))
             within() { for _ in $(seq $1); do if grep -q "$2" "$3"; then return 0; fi; sleep 0.02; done; }
-            for number in $(seq $((1 + ${FAULT_OFFSET:-0})) ${FAULT_STRIDE:-6} \#(Self.most)); do
+            for number in $(seq $((1 + ${FAULT_OFFSET:-0})) ${FAULT_STRIDE:-5} \#(Self.most)); do
                 : > got; : > said
                 # It ends its direction when it has all.
                 server "$bin/mpconnect" --listen 203.0.113.1:$((7000 + number)) \
