@@ -5,9 +5,10 @@ import PathCore
 import TestSupport
 import Testing
 
-/// Names, recordings, certificates and answers that would clear a terminal, set its title, turn the writing's direction or
-/// pass for lines of the command's own.
-@Suite("What comes from outside is harmless to a terminal", .needsNamespaces, .needs("ip", "unshare", "openssl"))
+/// Names, recordings, certificates and answers that would clear a terminal, set its title, turn the writing's direction,
+/// or pass for lines of the command's own.
+@Suite(
+    "What comes from outside is harmless to a terminal", .needsNamespaces, .needs("ip", "unshare", "openssl"))
 struct HostileTextTests {
     /// Clears the screen, sets the title, turns the direction, and begins a line.
     private static let hostile = "\u{1B}[2J\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}\n#9 forged"
@@ -27,7 +28,8 @@ struct HostileTextTests {
         for command in [
             "mppaths", "mppaths list --json", "mppaths list --all", "mppaths set",
             "mpconnect -v --report 203.0.113.1:7000", "mpconnect --json 203.0.113.1:7000",
-            "mpconnect -v --report --require wwan0 203.0.113.1:7000", "mpconnect --prefer none 203.0.113.1:7000",
+            "mpconnect -v --report --require wwan0 203.0.113.1:7000",
+            "mpconnect --prefer none 203.0.113.1:7000",
         ] {
             let result = try await TwoPaths.run(
                 #"""
@@ -52,7 +54,8 @@ struct HostileTextTests {
         let recorded = try await TwoPaths.run(
             #""$bin/mppaths" record --duration 1s - ; ip -o link show wlan0 | cut -d: -f1 >&2"#)
         #expect(recorded.status == 0, "\(recorded.errors)")
-        let index = try #require(InterfaceIndex(recorded.errors.trimmingCharacters(in: .whitespacesAndNewlines)))
+        let index = try #require(
+            InterfaceIndex(recorded.errors.trimmingCharacters(in: .whitespacesAndNewlines)))
         let folder = try TemporaryFolder()
         var hints = InterfaceHints()
         hints.wireless[index] = WirelessHint(ssid: Self.hostile)
@@ -67,7 +70,8 @@ struct HostileTextTests {
         }
         try Data(bytes).write(to: URL(fileURLWithPath: folder.file("evil.mpp")))
         for form in [[], ["--json"], ["--lines"]] {
-            let result = try await Program.run([Commands.mppaths, "replay"] + form + [folder.file("evil.mpp")])
+            let result = try await Program.run(
+                [Commands.mppaths, "replay"] + form + [folder.file("evil.mpp")])
             #expect(result.status == 0, "\(result.errors)")
             expectSafe(result, "replay \(form)")
         }
@@ -108,7 +112,9 @@ struct HostileTextTests {
 
     @Test("what answers in a lab's place, which may be endless or silent")
     func labs() async throws {
-        for (place, answer) in ["\(Self.hostile)\n", String(repeating: Self.hostile, count: 100_000)].enumerated() {
+        for (place, answer) in ["\(Self.hostile)\n", String(repeating: Self.hostile, count: 100_000)]
+            .enumerated()
+        {
             let number = 1_000_000 + Int(getpid()) * 2 + place
             let listener = try LocalSocket.listen("mplab-\(number)")
             let descriptor = listener.number
@@ -116,7 +122,9 @@ struct HostileTextTests {
                 while true {
                     let socket = accept(descriptor, nil, nil)
                     guard socket >= 0 else { return }
-                    Array(answer.utf8).withUnsafeBytes { _ = send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                    Array(answer.utf8).withUnsafeBytes {
+                        _ = send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                    }
                     close(socket)
                 }
             }.start()
@@ -136,7 +144,8 @@ struct HostileTextTests {
         let folder = try TemporaryFolder()
         try folder.makeFolder("multipath")
         try folder.write(
-            "expensive yes \(Self.hostile)\n\(Self.hostile) yes a\nexpensive \u{1B}[2J b\n", to: "multipath/paths.conf")
+            "expensive yes \(Self.hostile)\n\(Self.hostile) yes a\nexpensive \u{1B}[2J b\n",
+            to: "multipath/paths.conf")
         let settings = try await Program.run(
             [Commands.mppaths, "set"], environment: ["XDG_CONFIG_HOME": folder.path])
         expectSafe(settings, "mppaths set")
@@ -144,10 +153,12 @@ struct HostileTextTests {
         for arguments in [
             ["mppaths", word], ["mppaths", "list", "--\(word)"], ["mppaths", "replay", word],
             ["mppaths", "record", word, "--duration", word], ["mppaths", "set", word, word, word],
-            ["mpconnect", word], ["mpconnect", "--mode", word, "a:1"], ["mpconnect", "--prohibit", word, "a:1"],
+            ["mpconnect", word], ["mpconnect", "--mode", word, "a:1"],
+            ["mpconnect", "--prohibit", word, "a:1"],
             ["mpconnect", "--resolve", word, "a:1"], ["mpconnect", "--cacert", word, "--tls", "a:1"],
             ["mplab", word], ["mplab", "set", word, word], ["mplab", "scenarios", word],
-            ["mplab", "run", "--scenario", word], ["mplab", "run", "--wifi", word], ["mplab", "run", "--tap", word],
+            ["mplab", "run", "--scenario", word], ["mplab", "run", "--wifi", word],
+            ["mplab", "run", "--tap", word],
             ["mplab", "run", "--trace", "/\(word)/x", "--", "true"], ["mplab", "run", "--quiet", "--", word],
         ] {
             let result = try await Program.run(

@@ -154,4 +154,30 @@ struct PrivilegeTests {
         let reason = try #require(report["control_reason"] as? String)
         #expect(reason.contains("AmbientCapabilities=CAP_NET_ADMIN") && !reason.contains("setcap"))
     }
+
+    @Test("mppaths for a user without threads left says so, and does not trap", .needsRoot)
+    func withoutThreads() async throws {
+        // A user of its own, whose threads no other program counts. With the fewest Swift's own threads can't start,
+        // for which its runtime waits.
+        let result = try await Program.run(
+            [
+                "bash", "-c",
+                """
+                for most in $(seq 3 16); do
+                    status=0
+                    setpriv --reuid 64321 --regid 64321 --clear-groups prlimit --nproc=$most \
+                        timeout -s KILL 3 "$bin/mppaths" > /dev/null 2> >(sed "s/^/$most /" >&2) || status=$?
+                    echo $status
+                done
+                """,
+            ], environment: ["bin": Program.products], within: .seconds(120))
+        let statuses = result.outputText.split(separator: "\n")
+        #expect(
+            statuses.count == 14 && statuses.allSatisfy { ["0", "1", "125", "137"].contains($0) },
+            "\(statuses)")
+        #expect(statuses.last == "0")
+        #expect(
+            result.errors.contains("make the event thread: Resource temporarily unavailable"),
+            "\(result.errors)")
+    }
 }

@@ -86,6 +86,18 @@ struct ScriptedPathsTests {
         #expect(await updates.next()?.generation == 2)
     }
 
+    @Test("tell that a signal begins to fade, as the real monitor does")
+    func fading() async throws {
+        let paths = ScriptedPaths([.wifi(), .cellular()])
+        var updates = paths.monitor.updates.makeAsyncIterator()
+        _ = await updates.next()
+        paths.update("wlan0") { $0.quality = PathQuality(signal: -77, isFading: true) }
+        let fading = await updates.next()
+        #expect(fading?.changes.map(\.reason) == [.signalChanged])
+        #expect(fading?.primary?.name == "wlan0")
+        #expect(fading?.primary?.quality == PathQuality(signal: -77, isFading: true))
+    }
+
     @Test("end their streams, with or without an error, before the first use or after it")
     func ends() async throws {
         let failure = PathMonitorError("out of paths")

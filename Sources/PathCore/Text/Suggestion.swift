@@ -5,7 +5,11 @@ package enum Suggestion {
     /// - Returns: nil where none is near enough: one edit for each three letters, and at least one, may be missing.
     package static func nearest(to text: some StringProtocol, among words: [String]) -> String? {
         let typed = Array(text.lowercased())
-        let nearest = words.map { (word: $0, distance: distance(typed, Array($0.lowercased()))) }
+        // At least as many edits as one is longer than the other: what comes from outside may be long.
+        let similar = words.filter {
+            abs($0.count - typed.count) <= max(1, min(typed.count, $0.count) / 3)
+        }
+        let nearest = similar.map { (word: $0, distance: distance(typed, Array($0.lowercased()))) }
             .min { $0.distance < $1.distance }
         guard let nearest, nearest.distance <= max(1, min(typed.count, nearest.word.count) / 3),
             nearest.distance < typed.count
