@@ -15,7 +15,10 @@ extension Labs {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
             let outcome = try LabCommand.lab(
-                ["--wifi", "rtt=20ms,rate=40mbit,queue=20ms", "--cellular", "rtt=40ms,rate=40mbit,queue=20ms"],
+                [
+                    "--wifi", "rtt=20ms,rate=40mbit,queue=20ms", "--cellular",
+                    "rtt=40ms,rate=40mbit,queue=20ms",
+                ],
                 """
                 cd '\(folder.path)'
                 export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,\(cellular)'

@@ -58,7 +58,9 @@ extension Simulation {
 
     /// - Returns: whether it leaves the client.
     func startProbe(_ key: PathKey, at interface: InterfaceIndex) -> Bool {
-        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else { return false }
+        guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else {
+            return false
+        }
         // As many as the library keeps.
         if probes.count >= 8, let oldest = probes.keys.min() { probes[oldest] = nil }
         nextProbe += 1
@@ -88,7 +90,8 @@ extension Simulation {
             after(path.downwards, .probe(number, arrives: false))
         } else if path.isUsable {
             probes[number] = nil
-            steering[SimulatedEnd.client.rawValue]?.probeAnswered(probe.key, after: now - probe.startedAt, self)
+            steering[SimulatedEnd.client.rawValue]?.probeAnswered(
+                probe.key, after: now - probe.startedAt, self)
         }
     }
 

@@ -78,7 +78,8 @@ package final class SubflowEvents {
     }
 
     private var hiddenKinds: [UInt8] {
-        (hidesCreations ? [PathManagerEvent.created] : []) + (hidden == nil ? [] : [PathManagerEvent.announced])
+        (hidesCreations ? [PathManagerEvent.created] : [])
+            + (hidden == nil ? [] : [PathManagerEvent.announced])
     }
 
     /// Listens over another socket: at once, or as soon as there is a descriptor for it.

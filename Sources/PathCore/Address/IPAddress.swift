@@ -74,7 +74,8 @@ public struct IPAddress: Sendable, Hashable {
     /// `100.64.0.0/10` (RFC 6598), `fc00::/7` (RFC 4193), and those that are link-local.
     public var isPrivate: Bool {
         guard family == .ipv4 else { return high >> 57 == 0x7E || isLinkLocal }
-        return low >> 24 == 10 || low >> 20 == 0xAC1 || low >> 16 == 0xC0A8 || low >> 22 == 0x191 || isLinkLocal
+        return low >> 24 == 10 || low >> 20 == 0xAC1 || low >> 16 == 0xC0A8 || low >> 22 == 0x191
+            || isLinkLocal
     }
 
     /// `224.0.0.0/4`, `255.255.255.255` or `ff00::/8`: no one host's.

@@ -58,7 +58,9 @@ struct AllowedPaths: Sendable {
         let isOwn = { (address: IPAddress) in snapshot?.interface(with: address) != nil }
         // What is given no port is reached at the first address's (RFC 8684 section 3.4.1).
         let port = endpoint.port == 0 ? connection.remote.port : endpoint.port
-        guard peer.announce(id, IPEndpoint(endpoint.address, port: port), isOwn: isOwn, tuning) else { return false }
+        guard peer.announce(id, IPEndpoint(endpoint.address, port: port), isOwn: isOwn, tuning) else {
+            return false
+        }
         update(subflows, &paths)
         return true
     }

@@ -14,7 +14,9 @@ extension SteeringMachine {
 
     /// Data that goes to a path which costs something for want of one answer is money for want of one packet.
     private func leastProbes(of path: PathKey) -> Int {
-        guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else { return 1 }
+        guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else {
+            return 1
+        }
         return tuning.probesBeforeExpense
     }
 
@@ -49,7 +51,9 @@ extension SteeringMachine {
             return judgeWithoutProbes(data, at: now)
         }
         let subflow = reconciler.subflows[data]
-        if probing.cause == .trouble(.noAnswer), let due = subflow.silenceIsCertain(at: now, tuning), now < due {
+        if probing.cause == .trouble(.noAnswer), let due = subflow.silenceIsCertain(at: now, tuning),
+            now < due
+        {
             return timers.set(timer, at: due)
         }
         paths[path].noteProbe(isAnswered: false, tuning)

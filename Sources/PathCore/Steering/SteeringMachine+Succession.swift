@@ -65,7 +65,9 @@ extension SteeringMachine {
         guard let data = reconciler.subflows.data(on: successor.path) else { return }
         // One that has just taken its place is given its time.
         let own = reconciler.subflows[data]
-        guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < successor.requested else { return }
+        guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < successor.requested else {
+            return
+        }
         replace(data, by: id, at: now)
     }
 
@@ -93,7 +95,9 @@ extension SteeringMachine {
         }
         guard let first, let quiet = quietFrom(at: now) else { return }
         let due = max(first, quiet)
-        guard now >= due, isFresh(at: now) else { return timers.set(.connection(.dismissal), at: max(due, now)) }
+        guard now >= due, isFresh(at: now) else {
+            return timers.set(.connection(.dismissal), at: max(due, now))
+        }
         reconciler.endAll { $0.isDone(at: now) }
     }
 }

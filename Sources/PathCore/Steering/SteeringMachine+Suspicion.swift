@@ -47,7 +47,9 @@ extension SteeringMachine {
     func silenceDue(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
         // A peer that has ended has nothing more to say.
         guard !reconciler.peerHasEnded, let due = subflow.silenceDue(at: now, tuning) else { return nil }
-        guard alternative(to: subflow.path) == nil, let heard = subflow.stream.silence.heardAt else { return due }
+        guard alternative(to: subflow.path) == nil, let heard = subflow.stream.silence.heardAt else {
+            return due
+        }
         return max(due, heard.advanced(by: tuning.lonePatience))
     }
 

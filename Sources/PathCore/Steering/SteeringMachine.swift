@@ -216,7 +216,9 @@ package struct SteeringMachine: Sendable {
 
     /// From when on it may send no more, and nothing is lost by that; nil while another path is being joined.
     package func preparedToEnd(at now: MonotonicTime) -> MonotonicTime? {
-        guard takesInput, traits.steers, let carrierKey, alternative(to: carrierKey) != nil else { return now }
+        guard takesInput, traits.steers, let carrierKey, alternative(to: carrierKey) != nil else {
+            return now
+        }
         // What the peer does not hold for established would end with the last word.
         return reconciler.subflows.all.lazy.filter { [paths] in
             $0.path != carrierKey && $0.role == .data && !paths[$0.path].hasFailed

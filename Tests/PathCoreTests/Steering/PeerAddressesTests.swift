@@ -53,7 +53,9 @@ struct PeerAddressesTests {
         #expect(peer.endpoints == [Self.server])
     }
 
-    @Test("may be private where the peer is", arguments: ["10.0.0.1", "192.168.77.1", "fd00::1", "203.0.113.11"])
+    @Test(
+        "may be private where the peer is",
+        arguments: ["10.0.0.1", "192.168.77.1", "fd00::1", "203.0.113.11"])
     mutating func privateNetwork(address: String) {
         peer = PeerAddresses(Self.endpoint("192.168.1.1"), others: [])
         #expect(announce(1, address))

@@ -62,7 +62,8 @@ struct HandoverPolicyTests {
         policy.endsSending()
         let decision = policy.decide([path("wifi"), path("cellular", isJoined: false)], at: at(0))
         #expect(decision == SteeringDecision(roles: [.carry, .standby]))
-        #expect(policy.decide([path("wifi"), path("cellular")], at: at(3_600_000)).roles == [.carry, .standby])
+        #expect(
+            policy.decide([path("wifi"), path("cellular")], at: at(3_600_000)).roles == [.carry, .standby])
     }
 
     @Test("warms an expensive path while the carrying one's signal falls, and moves nothing for that")

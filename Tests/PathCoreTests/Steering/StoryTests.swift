@@ -234,7 +234,8 @@ struct StoryTests {
                 "create wwan0", "wwan0 joined", "wlan0 is suspect: no acknowledgement",
                 "probe wlan0", "backup wlan0 40001",
                 "moved from wlan0 to wwan0: no acknowledgement",
-                "probe wlan0", "share wlan0", "wlan0 failed: no acknowledgement", "withdraw wlan0", "destroy wlan0 40001",
+                "probe wlan0", "share wlan0", "wlan0 failed: no acknowledgement", "withdraw wlan0",
+                "destroy wlan0 40001",
             ])
     }
 

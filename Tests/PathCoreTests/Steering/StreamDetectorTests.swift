@@ -68,7 +68,9 @@ struct StreamDetectorTests {
         #expect(detector.due(at: at(6091), tuning) == at(1130 + 25))
     }
 
-    @Test("is bulk by what comes in within a quarter of a second, however many samples that takes, for a second after")
+    @Test(
+        "is bulk by what comes in within a quarter of a second, however many samples that takes, for a second after"
+    )
     mutating func bulk() {
         for count in 0..<100 as Range<UInt64> { ingest(received: count * 1448, at: 1000 + Int64(count) * 2) }
         #expect(detector.isBulk)

@@ -60,7 +60,8 @@ struct HandoverPolicy: SteeringPolicy {
             return path.isFree || index < position || index == helper || (isWarm && path.isJoined)
                 ? .standby : .none
         }
-        let again = isWarm && !staysWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
+        let again =
+            isWarm && !staysWarm && roles.indices.contains { !paths[$0].isFree && roles[$0] == .standby }
         return SteeringDecision(
             roles: roles, reason: reason, again: hesitatesUntil ?? (again ? warmUntil : nil))
     }
