@@ -153,6 +153,7 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
 // In Swift flock is the structure.
 static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor, LOCK_EX); }
 static inline int mp_try_lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
+static inline int mp_unlock(int descriptor) { return flock(descriptor, LOCK_UN); }
 
 // Whether the program was started with more rights than its user has: set-user-ID, or capabilities of its file. What a
 // service manager or a parent passes on (ambient capabilities) is the user's own.

@@ -133,12 +133,13 @@ package final class EventThread: SerialExecutor {
             add(&inbox)
             return wasEmpty
         }
-        guard isRunning.load(ordering: .acquiring) else {
-            // The thread looks into the inbox before it waits. Where it can't start, the next use tries again.
-            try? start()
-            return
+        var mustWake = wasEmpty
+        if !isRunning.load(ordering: .acquiring) {
+            // Where it can't start, the next use tries again. It may have looked into the inbox before this was there.
+            guard (try? start()) != nil else { return }
+            mustWake = true
         }
-        if wasEmpty {
+        if mustWake {
             var one: UInt64 = 1
             _ = write(wake, &one, 8)
         }

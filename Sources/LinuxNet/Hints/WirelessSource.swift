@@ -32,10 +32,14 @@ final class WirelessSource {
     private var detectors: [InterfaceIndex: SignalDetector] = [:]
     private var isSignalWatched = false
     private var look: EventThread.Token?
+    /// How long the latest look took.
+    private var lookTook = Duration.zero
     private var malformedBefore = 0
 
     /// How often a watched signal is read: a radio averages over some beacons, which come every 100 ms.
     static let lookInterval = Duration.milliseconds(500)
+    /// A pause is so many times as long as the look before it took, at the least.
+    private static let lookShare = 200
 
     init(
         on thread: EventThread,
@@ -64,11 +68,15 @@ final class WirelessSource {
     /// The timer of one that is not watched any more runs out by itself: data moves by fits and starts.
     private func lookLater() {
         guard isSignalWatched, look == nil, !known.isEmpty, onChange != nil else { return }
-        look = thread.schedule(at: MonotonicTime.now.advanced(by: Self.lookInterval)) { [weak self] in
+        // A driver that takes its time is asked seldom: the thread has more to do.
+        let pause = max(Self.lookInterval, lookTook * Self.lookShare)
+        look = thread.schedule(at: MonotonicTime.now.advanced(by: pause)) { [weak self] in
             guard let self else { return }
             look = nil
             guard isSignalWatched else { return }
-            lookAtSignals(at: .now)
+            let begun = MonotonicTime.now
+            lookAtSignals(at: begun)
+            lookTook = begun.duration(to: .now)
             lookLater()
         }
     }
@@ -77,9 +85,9 @@ final class WirelessSource {
     func lookAtSignals(at now: MonotonicTime) {
         guard let radio else { return }
         var hasChanged = false
-        for (index, (hint, _)) in known where hint != nil {
-            let isFading = read(index, radio, at: now)?.isFading ?? false
-            if isFading != hint?.isFading { hasChanged = true }
+        for (index, (hint, _)) in known {
+            guard let hint, let new = read(index, radio, at: now) else { continue }
+            if new.isFading != hint.isFading { hasChanged = true }
         }
         if hasChanged { onChange?() }
     }
@@ -127,8 +135,11 @@ final class WirelessSource {
                 close()
                 return nil
             }
+            // A radio that could not be asked has not lost its network.
+            hint = known[index]?.hint
+            known[index] = (hint, now)
+            return hint
         }
-        // A radio that could not be asked has not lost its network.
         if let signal = hint.map(\.signal) {
             hint?.isFading = detectors[index, default: SignalDetector()].ingest(signal, at: now)
         }

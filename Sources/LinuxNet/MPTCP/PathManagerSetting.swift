@@ -41,6 +41,8 @@ package struct PathManagerSetting: Sendable, Hashable {
             _ = try open()
             return nil
         } catch {
+            // Anything else may be over in a moment: no descriptor is left, for one.
+            guard [EACCES, EPERM, EROFS].contains(error.errno) else { return .failed("\(error)") }
             return .settingReadOnly(path: path, reason: error.words)
         }
     }
@@ -92,12 +94,19 @@ struct OpenSetting: ~Copyable {
 enum SettingLock {
     static let path = "/proc/sys/net/ipv4/tcp_fastopen_key"
 
-    /// Takes it, until the descriptor is closed.
+    /// One that is held. A child of a fork that happens meanwhile has the lock as well, so it is given up and not only closed.
+    struct Held: ~Copyable {
+        fileprivate let file: Descriptor
+
+        deinit { _ = mp_unlock(file.number) }
+    }
+
+    /// Takes it.
     ///
     /// - Parameter patience: how long to try while another process has it, without sleeping where that is short: the
     ///   others have it for microseconds.
     /// - Throws: EACCES without CAP_NET_ADMIN, EWOULDBLOCK where another process had it for longer.
-    static func claim(patience: Duration) throws(SystemError) -> Descriptor {
+    static func claim(patience: Duration) throws(SystemError) -> Held {
         let file = Descriptor(
             owning: try systemCall("open \(Self.path)") {
                 Self.path.withCString { Glibc.open($0, O_RDONLY | O_CLOEXEC) }
@@ -106,13 +115,14 @@ enum SettingLock {
         while true {
             do throws(SystemError) {
                 try systemCall("lock the path manager's setting") { mp_try_lock(file.number) }
-                return file
+                break
             } catch {
                 let waited = begun.duration(to: .now)
                 guard error.errno == EWOULDBLOCK, waited < patience else { throw error }
                 if waited < UserspaceSelection.shortPatience { sched_yield() } else { usleep(200) }
             }
         }
+        return Held(file: file)
     }
 }
 
@@ -184,7 +194,12 @@ package struct UserspaceSelection: Sendable {
             try? putBack(original, file, entry)
             throw error
         }
+        // A program that the lock does not keep out may have changed it meanwhile.
+        let wasSelected = try? file.selectsUserspace
         try putBack(original, file, entry)
+        guard wasSelected == true else {
+            throw SystemError("keep '\(setting.userspace)' in \(setting.path)", errno: EWOULDBLOCK)
+        }
         return value
     }
 
@@ -210,7 +225,14 @@ package struct UserspaceSelection: Sendable {
     private func putBack(
         _ original: String, _ file: borrowing OpenSetting, _ entry: SysctlJournal.Entry?
     ) throws(SystemError) {
-        if try file.selectsUserspace, original != setting.userspace { try file.write(original) }
+        if try file.selectsUserspace, original != setting.userspace {
+            do throws(SystemError) {
+                try file.write(original)
+            } catch {
+                // Once more: what stays there stays for every program.
+                try file.write(original)
+            }
+        }
         entry?.remove()
     }
 }
