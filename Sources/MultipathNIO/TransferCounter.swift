@@ -10,6 +10,9 @@ final class TransferCounter: ChannelDuplexHandler {
     private let follower: ConnectionFollower
     private var sent = 0
     private var received = 0
+    /// Whether nothing more is to be sent, and who waits for that while it is prepared.
+    private var isEnding = false
+    private var ending: EventLoopPromise<Void>?
 
     init(_ follower: ConnectionFollower) { self.follower = follower }
 
@@ -25,17 +28,12 @@ final class TransferCounter: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isEnding else {
+            promise?.fail(ChannelError.outputClosed)
+            return
+        }
         sent += unwrapOutboundIn(data).readableBytes
         context.write(data, promise: promise)
-    }
-
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard mode == .output else { return context.close(mode: mode, promise: promise) }
-        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
-        follower.prepareToEndSending {
-            // (The loop may be shut down by then; the promise is failed with it.)
-            context.eventLoop.execute { context.value.close(mode: .output, promise: promise) }
-        }
     }
 
     func flush(context: ChannelHandlerContext) {
@@ -43,5 +41,38 @@ final class TransferCounter: ChannelDuplexHandler {
         guard sent > 0 else { return }
         follower.didSend(sent)
         sent = 0
+    }
+
+    // MARK: Sending no more
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .output, !isEnding else { return context.close(mode: mode, promise: promise) }
+        isEnding = true
+        ending = promise ?? context.eventLoop.makePromise()
+        let (loop, bound) = (context.eventLoop, NIOLoopBound((self, context), eventLoop: context.eventLoop))
+        follower.prepareToEndSending {
+            loop.execute {
+                let (counter, context) = bound.value
+                counter.endOutput(context)
+            }
+        }
+    }
+
+    private func endOutput(_ context: ChannelHandlerContext) {
+        guard let promise = ending else { return }
+        ending = nil
+        context.close(mode: .output, promise: promise)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        failEnding()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { failEnding() }
+
+    private func failEnding() {
+        ending?.fail(ChannelError.ioOnClosedChannel)
+        ending = nil
     }
 }

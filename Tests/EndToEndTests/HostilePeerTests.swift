@@ -16,7 +16,8 @@ extension Labs {
             let mpconnect = LabCommand.program("mpconnect")
             let outcome = try LabCommand.lab(
                 [
-                    "--wifi", "rtt=20ms,rate=40mbit", "--cellular", "rtt=40ms,rate=40mbit", "--families", "ipv4",
+                    "--wifi", "rtt=20ms,rate=40mbit", "--cellular", "rtt=40ms,rate=40mbit", "--families",
+                    "ipv4",
                     "--serve",
                     """
                     cd '\(folder.path)'; head -c 8000000 /dev/zero > data

@@ -11,6 +11,7 @@ package final class SubflowEvents {
     private var notifications: GenericNotifications?
     private var registration: EventThread.Token?
     private var handler: ((SubflowEvent) -> Void)?
+    private var isDraining = false
     /// When announced addresses are told again.
     private var hidden: EventThread.Token?
     /// When to listen again, where that failed.
@@ -62,7 +63,8 @@ package final class SubflowEvents {
     /// Tells what has been announced up to now, which waits to be read otherwise.
     package func drain() {
         thread.checkIsolated()
-        if let handler { drainEvents(handler) }
+        // Not from within what a message led to: the buffer is in use.
+        if let handler, !isDraining { drainEvents(handler) }
     }
 
     /// Has the kernel drop announced addresses for a while: one peer can send any number.
@@ -97,6 +99,8 @@ package final class SubflowEvents {
     private func drainEvents(_ handler: @escaping (SubflowEvent) -> Void) {
         // Held: the handler may stop this.
         guard let notifications else { return }
+        isDraining = true
+        defer { isDraining = false }
         var hasLost = true
         do throws(SystemError) {
             hasLost = try notifications.drain { message in

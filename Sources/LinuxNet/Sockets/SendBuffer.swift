@@ -27,7 +27,7 @@ package enum SendBuffer {
         } catch {
             // Without CAP_NET_ADMIN: not more than everybody may, and not less than there is.
             guard let current = SocketOption.get(descriptor, SOL_SOCKET, SO_SNDBUF), current < allowed else {
-                return true
+                return false
             }
             return (try? SocketOption.set(descriptor, SOL_SOCKET, SO_SNDBUF, size / 2, "SO_SNDBUF")) != nil
         }

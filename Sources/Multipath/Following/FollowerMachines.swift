@@ -85,8 +85,9 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
                     otherRemotes: facts.otherRemotes), at: .now),
             of: token, control: control, monitor: monitor, host: self)
         self.steering = steering
-        runtime.steering.add(steering, isAlone: assignment.isAlone)
         steering.begin(firstSnapshot ?? snapshot, now: snapshot)
+        // Now it can hear what is known of its peer already.
+        runtime.steering.add(steering, isAlone: assignment.isAlone)
         firstSnapshot = nil
     }
 

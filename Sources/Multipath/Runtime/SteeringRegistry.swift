@@ -44,8 +44,11 @@ final class SteeringRegistry: @unchecked Sendable {
     /// The peers of these connections take no further subflow at their first address (RFC 8684 section 3.1). Not yet followed.
     private var denials: [SubflowEvent] = []
     private static let mostDenials = 256
-    /// Announced addresses, in the second that began then.
-    private var announcements: (since: MonotonicTime, count: Int) = (.zero, 0)
+    /// Announced addresses, in the second that began then: of all connections of the network namespace, and of each that
+    /// is followed.
+    private var announcements: (since: MonotonicTime, count: Int, own: [ConnectionToken: Int]) = (
+        .zero, 0, [:]
+    )
     private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
 
     init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
@@ -149,9 +152,10 @@ final class SteeringRegistry: @unchecked Sendable {
     }
 
     private func ingest(_ event: SubflowEvent) {
-        if case .announced = event, isFlood() { return }
+        if case .announced(let token, _, _) = event, isFlood(of: token) { return }
         if let token = event.token {
             if members[token] == nil { deferredStarts.start(token) }
+            if event == .closed(token) { denials.removeAll { $0.token == token } }
             if let known = members[token] { return known.member.ingest(event) }
             // It may be followed in a moment.
             guard case .established(_, _, _, true) = event else { return }
@@ -162,18 +166,19 @@ final class SteeringRegistry: @unchecked Sendable {
         }
     }
 
-    /// A peer may announce addresses without end, and each costs a wake-up. The kernel is then told to keep them to itself for
-    /// a while, those of other peers as well: what an address is announced for is rarely urgent.
-    private func isFlood() -> Bool {
+    /// A peer may announce addresses without end, and each costs a wake-up. Those of one connection that has announced too
+    /// many are ignored. Where all together cost too much the kernel is told to keep them to itself for a second.
+    private func isFlood(of token: ConnectionToken) -> Bool {
         let now = MonotonicTime.now
-        if announcements.since.duration(to: now) >= .seconds(1) { announcements = (now, 0) }
+        if announcements.since.duration(to: now) >= .seconds(1) { announcements = (now, 0, [:]) }
         announcements.count += 1
-        guard announcements.count > Self.mostAnnouncements else { return false }
-        events?.hideAnnouncements(for: Self.floodPause)
-        return true
+        if announcements.count > Self.mostAnnouncements { events?.hideAnnouncements(for: .seconds(1)) }
+        guard members[token] != nil || announcements.own.count < Self.mostDenials else { return false }
+        announcements.own[token, default: 0] += 1
+        return announcements.own[token, default: 0] > Self.mostOfOne
     }
 
-    /// In a second. A peer has eight at most, and many connections may begin at a time.
-    private static let mostAnnouncements = 200
-    private static let floodPause = Duration.seconds(10)
+    /// In a second: of one peer twice what is kept of its addresses, and of all what costs a few hundredths of a core.
+    private static let mostOfOne = 16
+    private static let mostAnnouncements = 2000
 }

@@ -14,8 +14,8 @@ final class TCPProbes {
     private var running: [Int: Probe] = [:]
     private var count = 0
 
-    /// As many as one verdict takes (`SteeringTuning.mostProbes`). The kernel repeats a SYN after 1 and 3 s, and a late
-    /// answer is one too.
+    /// As many as one verdict takes (`SteeringTuning.mostProbes`). The kernel repeats a SYN after a second and gives
+    /// up after three, and a late answer is one too.
     private static let most = 8
 
     init(_ thread: EventThread) { self.thread = thread }

@@ -80,7 +80,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
         whenPrepared.append(body)
         perform(machine.prepareToEnd(at: .now))
-        checkPreparation(until: .now.advanced(by: Self.longestPreparation))
+        if preparation == nil { checkPreparation(until: .now.advanced(by: Self.longestPreparation)) }
         host.settle()
     }
 
@@ -106,6 +106,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         preparation = nil
         let waiting = whenPrepared
         whenPrepared = []
+        if !waiting.isEmpty { machine.hasEndedSending() }
         for body in waiting { body() }
     }
 

@@ -13,6 +13,8 @@ struct AllowedPaths: Sendable {
     private var usesDefaultRoute = true
     private(set) var peer: PeerAddresses
     private(set) var snapshot: PathSnapshot?
+    /// The interfaces that the caller's rules allow, also where no subflow can be made there now.
+    private var permitted: [InterfaceIndex] = []
     /// In the order of preference. Kept, because a sample changes nothing about it, and samples come by the thousand.
     private(set) var list: [AllowedPath] = []
 
@@ -84,7 +86,10 @@ struct AllowedPaths: Sendable {
                 return reason != .down && reason != .noCarrier
             }
         }
-        list = policy.allowed(among: interfaces)
+        let allowed = policy.allowed(among: interfaces)
+        permitted = allowed.map(\.index)
+        list =
+            allowed
             .filter { endpoints(on: $0, subflows) != nil }
             .map { AllowedPath(key: paths.key(for: $0.name), interface: $0) }
     }
@@ -131,7 +136,8 @@ struct AllowedPaths: Sendable {
         guard let snapshot else { return nil }
         let address = subflow.address.address
         let index = subflow.route.interface
-        if let path = list.first(where: { $0.interface.index == index })?.interface {
+        // (Whether another could be made there says nothing of the one there is.)
+        if permitted.contains(index), let path = snapshot.interface(index) {
             let isThere = address.isLoopback || path.addresses.contains { $0.address.inZone(0) == address }
             // Of an IPv6 connection over the local host and such the snapshot may not know the address.
             if isThere || snapshot.interface(with: address) != nil && !usesDefaultRoute { return nil }

@@ -28,6 +28,8 @@ struct Reconciler: Sendable {
     var subflows = SubflowTable()
     /// The kernel takes orders.
     var isReady = false
+    /// This end sends no more; its kernel makes no further subflow.
+    var hasEnded = false
     /// The peer sends no more, and takes no further subflow.
     var peerHasEnded = false
     private var book: AddressBook
@@ -59,7 +61,7 @@ struct Reconciler: Sendable {
     // MARK: Making subflows
 
     /// The kernel takes an order to make one.
-    var takesJoins: Bool { isReady && !peerHasEnded }
+    var takesJoins: Bool { isReady && !hasEnded && !peerHasEnded }
 
     func hasRoom(_ tuning: SteeringTuning) -> Bool {
         subflows.all.count { $0.id != .first } < tuning.room

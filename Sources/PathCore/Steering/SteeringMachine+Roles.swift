@@ -64,7 +64,7 @@ extension SteeringMachine {
             giveUpSlowJoin(data, at: now)
         } else if paths[path.key].hasFailed {
             retry(path, subflow, at: now)
-        } else if role == .carry, subflow.isBackup, subflow.keepsPriority {
+        } else if role == .carry, subflow.isBackup, subflow.keepsPriority, reconciler.takesJoins {
             // Seen of an IPv4 subflow on an IPv6 socket. One that is made anew has the priority it is made with.
             reconciler.end(data)
             join(path, isBackup: false, at: now)

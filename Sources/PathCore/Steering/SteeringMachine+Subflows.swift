@@ -50,14 +50,15 @@ extension SteeringMachine {
         }
     }
 
-    /// A reserve takes the place of its path's subflow that ended.
+    /// A reserve, or a successor, takes the place of its path's subflow that ended.
     private mutating func inherit(from old: Subflow, _ end: SubflowEnd, at now: MonotonicTime) -> Bool {
         guard
             let heir = reconciler.subflows.first(where: {
-                $0.role == .reserve && $0.path == old.path && $0.isOpen
+                $0.role != .data && $0.path == old.path && $0.isOpen
             }), !paths[old.path].hasFailed
         else { return false }
         reconciler.subflows[heir].role = .data
+        reconciler.subflows[heir].lingersUntil = nil
         if !old.isBackup, reconciler.subflows[heir].isBackup { prioritize(heir, isBackup: false, at: now) }
         tell(.left(name(old.path), because: .ended(end)))
         tell(.joined(name(old.path)))

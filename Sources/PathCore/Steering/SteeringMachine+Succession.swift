@@ -6,8 +6,8 @@ extension SteeringMachine {
     mutating func succeed(_ data: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[data]
         guard traits.steers, configuration.isAlone, reconciler.isReady else { return }
-        guard !reconciler.peerHasEnded else {
-            // The peer takes none any more.
+        guard reconciler.takesJoins else {
+            // One end takes none any more.
             if subflow.progress.waitingSince != nil { weigh(.stuck, on: subflow.path, at: now) }
             return
         }
@@ -54,7 +54,9 @@ extension SteeringMachine {
         // It may be for want of the place that the reserve takes. If not, no other can take the subflow's place.
         if reconciler.subflows.reserve != nil {
             giveUpReserve(at: now)
-        } else if let data = reconciler.subflows.data(on: successor.path), isStuck(data, at: now) {
+        } else if let data = reconciler.subflows.data(on: successor.path), !paths[successor.path].hasFailed,
+            isStuck(data, at: now)
+        {
             weigh(.stuck, on: successor.path, at: now)
         }
     }

@@ -82,7 +82,7 @@ package struct SteeringMachine: Sendable {
 
     /// Whether a path can be probed whether it lives.
     var probes: Bool { configuration.probes }
-    private var takesInput: Bool { hasBegun && !agenda.isOver }
+    var takesInput: Bool { hasBegun && !agenda.isOver }
 
     // MARK: Inputs
 
@@ -207,24 +207,6 @@ package struct SteeringMachine: Sendable {
         agenda.nextTimer = timers.next
     }
 
-    /// This end is about to send no more.
-    package mutating func prepareToEnd(at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
-        policy.endsSending()
-        return pass(at: now)
-    }
-
-    /// From when on it may send no more, and nothing is lost by that; nil while another path is being joined.
-    package func preparedToEnd(at now: MonotonicTime) -> MonotonicTime? {
-        guard takesInput, traits.steers, let carrierKey, alternative(to: carrierKey) != nil else {
-            return now
-        }
-        // What the peer does not hold for established would end with the last word.
-        return reconciler.subflows.all.lazy.filter { [paths] in
-            $0.path != carrierKey && $0.role == .data && !paths[$0.path].hasFailed
-        }.compactMap { [tuning] in $0.signalsFrom(tuning) }.min()
-    }
-
     /// An order could not be performed.
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
@@ -238,10 +220,11 @@ package struct SteeringMachine: Sendable {
             reconciler.prioritizationFailed(id, isBackup: isBackup, at: now, tuning)
         case .create(let local, _, let remote):
             let isReady = failure != .notReady
-            if let subflow = reconciler.creationFailed(local, remote, isReady: isReady),
-                subflow.role != .reserve
-            {
-                paths[subflow.path].retry.noteFailedOrder(isReady: isReady, at: now, tuning)
+            guard let subflow = reconciler.creationFailed(local, remote, isReady: isReady) else { break }
+            switch subflow.role {
+            case .data: paths[subflow.path].retry.noteFailedOrder(isReady: isReady, at: now, tuning)
+            case .successor: if isReady { successorRefused(subflow, at: now) }
+            case .reserve: break
             }
         case .withdraw, .destroy, .announce: return []
         }
@@ -282,7 +265,7 @@ package struct SteeringMachine: Sendable {
     // MARK: One pass
 
     /// Draws the conclusions from what has come in: evidence, then paths, then roles, then orders.
-    private mutating func pass(at now: MonotonicTime) -> [SteeringAction] {
+    mutating func pass(at now: MonotonicTime) -> [SteeringAction] {
         guard !agenda.isOver, allowed.snapshot != nil else { return reconciler.drainActions() }
         timers.stopAll()
         if hasNewPaths { hasNewPaths = !giveUpLost(mayWait: true, at: now) }

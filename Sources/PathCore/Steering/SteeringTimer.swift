@@ -6,7 +6,7 @@ enum ConnectionTimer: Sendable, Hashable {
     case policy
     /// What has just been decided is looked at once more.
     case review
-    /// Answered probes are ended.
+    /// Successors that were not needed are ended.
     case dismissal
     /// A subflow that the mode does not need is let go.
     case release
