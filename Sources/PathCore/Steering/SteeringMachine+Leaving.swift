@@ -112,8 +112,11 @@ extension SteeringMachine {
 
     /// Tells the user when no path is left, and gives the connection up when that lasts.
     mutating func checkStranded(at now: MonotonicTime) {
-        // One that is being made over a path that nothing is known against is a path that is left.
-        let lives = reconciler.subflows.all.contains { $0.role == .data && !paths[$0.path].hasFailed }
+        // One that is being made over a path that nothing is known against is a path that is left; once none is, it has to be
+        // complete.
+        let lives = reconciler.subflows.all.contains {
+            $0.role == .data && ($0.isOpen || strandedSince == nil) && !paths[$0.path].hasFailed
+        }
         guard !lives else {
             strandedSince = nil
             return

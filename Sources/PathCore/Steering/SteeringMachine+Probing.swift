@@ -117,7 +117,11 @@ extension SteeringMachine {
         guard let data = reconciler.subflows.data(on: path) else { return }
         let subflow = reconciler.subflows[data]
         if subflow.progress.waitingSince != nil {
-            if isStuck(data, at: now) { succeed(data, at: now) }
+            if isStuck(data, at: now) {
+                succeed(data, at: now)
+                // Until that is there the same question would have the same answer.
+                reconciler.subflows[data].progress.excuse(at: now)
+            }
         } else if wasAsked, subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,
             // which it takes if its own subflow does not get through.

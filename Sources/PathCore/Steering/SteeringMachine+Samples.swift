@@ -101,7 +101,14 @@ extension SteeringMachine {
             let isWorse = traits.followsLatency && recent > known
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
+        let hadFailed = paths[path].hasFailed
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
+        // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
+        if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
+            reconciler.subflows[id].stream.isFresh(at: now, tuning)
+        {
+            succeed(id, at: now)
+        }
     }
 
     // MARK: The next sample

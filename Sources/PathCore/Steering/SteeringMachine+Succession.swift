@@ -11,7 +11,7 @@ extension SteeringMachine {
             if subflow.progress.waitingSince != nil { weigh(.stuck, on: subflow.path, at: now) }
             return
         }
-        if let existing = successor(on: subflow.path) { return giveUpSlowSuccessor(existing, at: now) }
+        if let existing = successor(on: subflow.path), !giveUpSlowSuccessor(existing, at: now) { return }
         // The next answer finds the place free.
         if !reconciler.hasRoom(tuning), giveUpReserve(at: now) { return }
         create(subflow.route, .successor, isBackup: subflow.isBackup, at: now)
@@ -21,13 +21,17 @@ extension SteeringMachine {
         reconciler.subflows.first { $0.path == path && $0.role == .successor }
     }
 
-    /// The kernel repeats its SYN after 1 and 3 s.
-    private mutating func giveUpSlowSuccessor(_ id: SubflowID, at now: MonotonicTime) {
+    /// Its path answers while its handshake is not answered: that was lost, and is repeated after 1 and 3 s only.
+    ///
+    /// - Returns: whether it has made room for another.
+    private mutating func giveUpSlowSuccessor(_ id: SubflowID, at now: MonotonicTime) -> Bool {
         let subflow = reconciler.subflows[id]
+        let expected = (paths[subflow.path].latency ?? tuning.unknownJoinTime) * tuning.joinPatience
         guard !subflow.isOpen, subflow.port != nil,
-            subflow.requested.duration(to: now) >= tuning.successorTimeout
-        else { return }
+            subflow.requested.duration(to: now) >= max(tuning.joinTimeout, expected)
+        else { return false }
         reconciler.end(id)
+        return true
     }
 
     /// A successor's handshake is complete.

@@ -149,8 +149,6 @@ package struct SteeringTuning: Sendable, Hashable {
     /// For how long that is kept in case its data comes that way, and when to look whether it does, at the earliest.
     var offerLinger = Duration.seconds(1)
     var leastOfferLook = Duration.milliseconds(50)
-    /// When a successor's handshake takes too long: the kernel has repeated its SYN twice by then.
-    var successorTimeout = Duration.seconds(4)
 
     // MARK: Joins
 
