@@ -88,9 +88,8 @@ extension SteeringMachine {
         _ id: SubflowID, _ progress: Progress, _ sample: SubflowSample, at now: MonotonicTime
     ) {
         // What comes in says nothing of what waits here.
-        if progress.hasAcknowledged || reconciler.subflows[id].progress.waitingSince == nil {
-            reconciler.subflows[id].stuckSince = nil
-        }
+        let isAnswer = progress.hasAcknowledged || reconciler.subflows[id].progress.waitingSince == nil
+        if isAnswer { reconciler.subflows[id].stuckSince = nil }
         let (path, isBackup) = (reconciler.subflows[id].path, reconciler.subflows[id].isBackup)
         if progress.hasAcknowledged {
             paths[path].noteDelivery(sample, tuning)
@@ -102,6 +101,7 @@ extension SteeringMachine {
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
         let hadFailed = paths[path].hasFailed
+        guard isAnswer || hadFailed else { return }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
         if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
