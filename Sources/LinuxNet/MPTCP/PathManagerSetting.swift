@@ -151,8 +151,13 @@ package struct UserspaceSelection: Sendable {
     /// - Throws: EACCES, EPERM or EROFS where the setting can't be written, EWOULDBLOCK where another process held the
     ///   lock for too long. The setting is then as it was.
     func select(for socket: borrowing Descriptor) throws(SystemError) {
-        try change(namespaceOf: socket) { socket throws(SystemError) in
+        let wasSelected = try change(namespaceOf: socket) { socket, file throws(SystemError) in
             try StreamSocket.disconnect(socket)
+            return try file.selectsUserspace
+        }
+        // A program that the lock does not keep out changed it meanwhile.
+        guard wasSelected else {
+            throw SystemError("keep '\(setting.userspace)' in \(setting.path)", errno: EWOULDBLOCK)
         }
     }
 
@@ -162,13 +167,13 @@ package struct UserspaceSelection: Sendable {
     package func during<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
-        try change(namespaceOf: LocalSocket.make()) { _ throws(SystemError) in try body() }
+        try change(namespaceOf: LocalSocket.make()) { _, _ throws(SystemError) in try body() }
     }
 
     /// - Parameter socket: any of the network namespace.
     private func change<Value: ~Copyable>(
         namespaceOf socket: borrowing Descriptor,
-        _ body: (borrowing Descriptor) throws(SystemError) -> Value
+        _ body: (borrowing Descriptor, borrowing OpenSetting) throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
         let lock = try SettingLock.claim(patience: patience)
         defer { extendLifetime(lock) }
@@ -180,7 +185,7 @@ package struct UserspaceSelection: Sendable {
         if before == setting.userspace {
             // Chosen by the administrator, or left behind by a process that was killed.
             guard let journalled = entry?.read(), journalled != setting.userspace else {
-                return try body(socket)
+                return try body(socket, file)
             }
             original = journalled
         } else {
@@ -189,17 +194,12 @@ package struct UserspaceSelection: Sendable {
         }
         let value: Value
         do throws(SystemError) {
-            value = try body(socket)
+            value = try body(socket, file)
         } catch {
             try? putBack(original, file, entry)
             throw error
         }
-        // A program that the lock does not keep out may have changed it meanwhile.
-        let wasSelected = try? file.selectsUserspace
         try putBack(original, file, entry)
-        guard wasSelected == true else {
-            throw SystemError("keep '\(setting.userspace)' in \(setting.path)", errno: EWOULDBLOCK)
-        }
         return value
     }
 

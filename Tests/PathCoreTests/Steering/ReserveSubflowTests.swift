@@ -45,7 +45,7 @@ struct ReserveSubflowTests {
             story.run(until: .milliseconds(3500)).lines(from: .milliseconds(2500)).filter {
                 $0.hasPrefix("create") || $0.hasPrefix("destroy") || $0.contains("failed")
             }.prefix(4) == [
-                "destroy wwan0 40003", "create wlan0 as backup",
+                "destroy wwan0 40003", "create wlan0",
                 "wlan0 failed: no acknowledgement", "destroy wlan0 40001",
             ])
     }
