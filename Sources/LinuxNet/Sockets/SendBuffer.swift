@@ -14,22 +14,20 @@ package enum SendBuffer {
     private static let locksOption: CInt = 72  // SO_BUF_LOCK, include/uapi/asm-generic/socket.h
     private static let sendLock: CInt = 1  // SOCK_SNDBUF_LOCK, include/uapi/linux/socket.h
 
-    /// - Returns: whether it is large now; false also where the caller has set a size.
-    @discardableResult
-    package static func keep(_ descriptor: CInt) -> Bool {
+    /// Makes it large, as far as that is allowed, unless the caller has set a size.
+    package static func keep(_ descriptor: CInt) {
         // Before Linux 5.14 there is no way to know whether the caller has set one.
         guard let locks = SocketOption.get(descriptor, SOL_SOCKET, locksOption), locks & sendLock == 0 else {
-            return false
+            return
         }
         do throws(SystemError) {
             try SocketOption.set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, size / 2, "SO_SNDBUFFORCE")
-            return true
         } catch {
             // Without CAP_NET_ADMIN: not more than everybody may, and not less than there is.
             guard let current = SocketOption.get(descriptor, SOL_SOCKET, SO_SNDBUF), current < allowed else {
-                return false
+                return
             }
-            return (try? SocketOption.set(descriptor, SOL_SOCKET, SO_SNDBUF, size / 2, "SO_SNDBUF")) != nil
+            try? SocketOption.set(descriptor, SOL_SOCKET, SO_SNDBUF, size / 2, "SO_SNDBUF")
         }
     }
 }

@@ -126,14 +126,18 @@ extension SteeringMachine {
         timers.set(.path(path.key, .join), at: now.advanced(by: tuning.joinTimeout))
     }
 
+    /// How long a handshake over a path takes at most, by what is known of its round trips.
+    func longestJoin(over path: PathKey) -> Duration {
+        max(tuning.joinTimeout, (paths[path].latency ?? tuning.unknownJoinTime) * tuning.joinPatience)
+    }
+
     /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner. But where
     /// several in a row took too long the path is rather that slow.
     private mutating func giveUpSlowJoin(_ data: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[data]
         let path = subflow.path
-        let expected = (paths[path].latency ?? tuning.unknownJoinTime) * tuning.joinPatience
         let doublings = min(paths[path].slowJoins, tuning.mostSlowJoins)
-        let due = subflow.requested.advanced(by: max(tuning.joinTimeout, expected) * (1 << doublings))
+        let due = subflow.requested.advanced(by: longestJoin(over: path) * (1 << doublings))
         guard now >= due else { return timers.set(.path(path, .join), at: due) }
         if !paths[path].hasFailed {
             weigh(.joinTimedOut, on: path, at: now)

@@ -26,9 +26,8 @@ extension SteeringMachine {
     /// - Returns: whether it has made room for another.
     private mutating func giveUpSlowSuccessor(_ id: SubflowID, at now: MonotonicTime) -> Bool {
         let subflow = reconciler.subflows[id]
-        let expected = (paths[subflow.path].latency ?? tuning.unknownJoinTime) * tuning.joinPatience
         guard !subflow.isOpen, subflow.port != nil,
-            subflow.requested.duration(to: now) >= max(tuning.joinTimeout, expected)
+            subflow.requested.duration(to: now) >= longestJoin(over: subflow.path)
         else { return false }
         reconciler.end(id)
         return true

@@ -56,13 +56,6 @@ public struct SubflowEnd: Sendable, Hashable {
         self.reset = reset
         self.isTransient = isTransient
     }
-
-    /// Whether the peer's host ended it: by MP_TCPRST, or by a TCP reset (ECONNREFUSED, ECONNRESET).
-    var isRefusal: Bool {
-        let connectionReset: Int32 = 104
-        let connectionRefused: Int32 = 111
-        return reset != nil || error == connectionRefused || error == connectionReset
-    }
 }
 
 /// The reasons of MP_TCPRST (RFC 8684 section 3.6).
