@@ -29,19 +29,11 @@ struct HungHomeTests {
     @Test("mpconnect connects, and moves when Wi-Fi dies")
     func connection() async throws {
         let result = try await TwoPaths.run(
-            Self.home + #"""
-                server "$bin/mpconnect" --listen 203.0.113.1:7000 < <(wait_for "the end" grep -q two got) > got 2> listener &
-                listener=$!
-                wait_for "the listener" grep listening listener
-                {
-                    echo one; wait_for "the first half" grep -q one got
-                    wait_for "a second path" grep -q 'wwan0 joined' events
-                    silence w0
-                    echo two; wait_for "the second half" grep -q two got
-                } | MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive' "$bin/mpconnect" -v 203.0.113.1:7000 2> events
-                wait $listener
-                cat got
-                """#)
+            """
+            \(Self.home)
+            \(TwoPaths.conversation(#""$bin/mpconnect" -v"#))
+            cat got
+            """)
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.outputText == "one\ntwo\n")
     }

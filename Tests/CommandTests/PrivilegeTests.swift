@@ -5,19 +5,10 @@ import Testing
 /// What mpconnect does with many rights, and with few, when Wi-Fi dies in silence.
 @Suite("With more or fewer rights", .needsNamespaces, .needs("ip", "unshare", "nft", "setpriv", "setcap"))
 struct PrivilegeTests {
-    /// A conversation of which the second half comes after Wi-Fi's death.
+    /// What a client and its listener said, and what is left of them.
     private func conversation(_ client: String) -> String {
         """
-        server "$bin/mpconnect" --listen 203.0.113.1:7000 < <(wait_for "the end" grep -q two got) > got 2> listener &
-        listener=$!
-        wait_for "the listener" grep listening listener
-        {
-            echo one; wait_for "the first half" grep -q one got
-            wait_for "a second path" grep -q 'wwan0 joined' events
-            silence w0
-            echo two; wait_for "the second half" grep -q two got
-        } | MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive' \(client) -v --report 203.0.113.1:7000 2> events
-        wait $listener
+        \(TwoPaths.conversation("\(client) -v --report"))
         cat got events /proc/sys/net/mptcp/path_manager >&2
         id -u
         """

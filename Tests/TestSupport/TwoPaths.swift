@@ -6,6 +6,25 @@ import Foundation
 /// 2001:db8:ff::1 by either. Wi-Fi carries IPv4 and IPv6, cellular IPv4. Only documentation addresses are
 /// used, and nothing leaves the namespaces.
 public enum TwoPaths {
+    /// A conversation of which the second half comes after Wi-Fi's death: bash, for `run`. The listener's words are in `got`,
+    /// the client's in `events`.
+    ///
+    /// - Parameter client: mpconnect with its options.
+    public static func conversation(_ client: String) -> String {
+        """
+        server "$bin/mpconnect" --listen 203.0.113.1:7000 < <(wait_for "the end" grep -q two got) > got 2> listener &
+        listener=$!
+        wait_for "the listener" grep listening listener
+        {
+            echo one; wait_for "the first half" grep -q one got
+            wait_for "a second path" grep -q 'wwan0 joined' events
+            silence w0
+            echo two; wait_for "the second half" grep -q two got
+        } | MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive' \(client) 203.0.113.1:7000 2> events
+        wait $listener
+        """
+    }
+
     /// Runs a bash script in the client. In it `server COMMAND…` runs a command in the server, `$bin` holds
     /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, 10 s at most.
     /// - Throws: `Program.TimedOut`.
