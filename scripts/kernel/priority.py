@@ -1,21 +1,13 @@
 #!/usr/bin/env python3
 """MP_PRIO right after a join: SET_FLAGS says that there is no such subflow, or is taken; when it begins to work. The
 subflow is in MPTCP_SUBFLOW_ADDRS from the SYN on."""
-import threading
 import time
 
 from world import BACKUP, PathManager, World, subflows, userspace
 
 
-def take(listener):
-    connection, _ = listener.accept()
-    while connection.recv(65536):
-        pass
-
-
 world = World()
-listener = world.listen(9000)
-threading.Thread(target=take, args=(listener,), daemon=True).start()
+world.sink(9000)
 with world.client, userspace():
     connection = world.connect(9000)
     connection.send(b"x")

@@ -2,21 +2,13 @@
 """The kernel forgets an address's id with the first subflow of that address that is destroyed, even where another one of it
 lives: REMOVE then has nothing to withdraw. And RM_ADDR is sent once: over a subflow that has just joined the peer ignores
 it."""
-import threading
 import time
 
-from world import PathManager, World, info, subflows, userspace
-
-
-def take(listener):
-    connection, _ = listener.accept()
-    while connection.recv(65536):
-        pass
+from world import PathManager, World, subflows, userspace
 
 
 world = World()
-listener = world.listen(9000)
-threading.Thread(target=take, args=(listener,), daemon=True).start()
+world.sink(9000)
 with world.client, userspace():
     connection = world.connect(9000)
     connection.send(b"x")

@@ -17,6 +17,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 MPTCP = 262
@@ -117,6 +118,17 @@ class World:
             listener.bind((SERVER, port))
             listener.listen()
         return listener
+
+    def sink(self, port):
+        """A listener that reads all that its first connection brings."""
+        listener = self.listen(port)
+
+        def take():
+            connection, _ = listener.accept()
+            while connection.recv(65536):
+                pass
+
+        threading.Thread(target=take, daemon=True).start()
 
     def connect(self, port, interface="w0", **options):
         """A connection whose first subflow leaves by that interface."""
