@@ -7,6 +7,8 @@ import LinuxNet
 /// left by a lab that was killed, and the next lab removes it.
 package final class LabFolder: Sendable {
     package let path: String
+    /// For the settings, whose file has a lock of its own on the folder that it is in.
+    package var settings: String { path + "/settings" }
     private let descriptor: Descriptor
 
     private static let prefix = "mplab-"

@@ -32,7 +32,7 @@ public enum LabProcess {
         WaitingSignals.block()
         let side: Isolation.Side
         do {
-            try LabSettings.begin(plan, in: folder.path)
+            try LabSettings.begin(plan, in: folder.settings)
             side = try split()
         } catch {
             folder.remove()
@@ -46,7 +46,7 @@ public enum LabProcess {
             return wait(for: child)
         case .child:
             do {
-                let lab = try Lab(plan, LabSettings(folder: folder.path))
+                let lab = try Lab(plan, LabSettings(folder: folder.settings))
                 LabControl.serve(lab, outside: control)
                 ProcessEnvironment.exit(try run(lab, command, trace, options))
             } catch let error as Unstartable {
