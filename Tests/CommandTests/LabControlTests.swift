@@ -15,6 +15,7 @@ struct LabControlTests {
                 """
                 set -eu
                 cd "$(mktemp -d)"; chmod 755 .
+                trap 'kill $(jobs -p)' EXIT
                 within() { for _ in $(seq 1000); do if "$@"; then return 0; fi; sleep 0.02; done; exit 99; }
                 user="setpriv --reuid 65533 --regid 65533 --clear-groups"
                 $user "$bin/mplab" run --quiet -- sleep 60 > lab 2>&1 &
@@ -35,7 +36,6 @@ struct LabControlTests {
                 status=0
                 $user timeout 30 "$bin/mplab" set --lab 4000000 wlan0 down 2>&1 || status=$?
                 echo "$status"
-                kill $lab
                 rm -r "$PWD"
                 """,
             ], environment: ["bin": Program.products], within: .seconds(90))
