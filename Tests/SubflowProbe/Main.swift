@@ -86,7 +86,8 @@ enum SubflowProbe {
 
     private static func flood(_ duration: Duration) throws {
         let accepted = Locked<ConnectionToken?>(nil)
-        let events = SubflowEvents(on: .shared)
+        // Used on the event thread alone.
+        nonisolated(unsafe) let events = SubflowEvents(on: .shared)
         _ = try EventThread.shared.perform { () throws(SystemError) in
             events.start { event in
                 guard case .established(let token, _, isServer: true, _) = event else { return }
