@@ -208,7 +208,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "soak",
+                "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],
