@@ -101,6 +101,22 @@ struct MultipathNIOTests {
         #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
     }
 
+    @Test("adopts no channel that must be steered and can't be, and leaves it as it was", arguments: [true, false])
+    func cannotSteer(isMPTCP: Bool) async throws {
+        let (seen, _) = try await withEcho { port in
+            let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .enableMPTCP(isMPTCP)
+                .connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap)
+            let error = await #expect(throws: SteeringUnavailableError.self) {
+                _ = try await MultipathConnection(adopting: stream.channel, requiresSteering: true)
+            }
+            return (limit: error?.limit, read: try await exchange(stream, bytes: 5))
+        }
+        #expect(seen.read == 5)
+        #expect(
+            seen.limit == (isMPTCP ? LocalSocketSource().level.limit ?? .foreignSocket : .plainTCP))
+    }
+
     @Test("tells a connection's events in order, from establishment to the end")
     func events() async throws {
         let (events, _) = try await withEcho { port in

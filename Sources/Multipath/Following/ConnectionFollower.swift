@@ -231,6 +231,13 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
     }
 
+    /// Returns when what was begun on the event thread is done: how far an adopted connection can be steered is known then.
+    package func settled() async {
+        await withCheckedContinuation { continuation in
+            monitor.runtime.thread.submit { continuation.resume() }
+        }
+    }
+
     // MARK: On the event thread
 
     func startFollowing() {

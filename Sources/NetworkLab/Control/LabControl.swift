@@ -97,8 +97,8 @@ public enum LabControl {
         init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
     }
 
-    /// One connection; its registration keeps it alive.
-    private final class Question {
+    /// One connection; its registration keeps it alive, then its answer. Only the lab's thread touches it.
+    private final class Question: @unchecked Sendable {
         private let lab: Lab
         private let socket: StreamSocket
         private var text: [UInt8] = []
@@ -123,9 +123,10 @@ public enum LabControl {
             case .wouldBlock: return
             case .moved(let count) where count > 0 && text.count <= 4096: return
             case .moved:
-                // An answer is short: it fits the socket's buffer.
-                let answer = Array(LabControl.answer(lab, String(decoding: text, as: UTF8.self)).utf8)
-                _ = answer.withUnsafeBytes { socket.write($0) }
+                LabControl.answer(lab, String(decoding: text, as: UTF8.self)) { [self] answer in
+                    // An answer is short: it fits the socket's buffer.
+                    _ = Array(answer.utf8).withUnsafeBytes { socket.write($0) }
+                }
             case .broken: break
             }
             if let token { Lab.thread.remove(token) }
@@ -133,26 +134,31 @@ public enum LabControl {
         }
     }
 
-    private static func answer(_ lab: Lab, _ question: String) -> String {
+    /// Answers a question, on the lab's thread, now or when it is done.
+    private static func answer(
+        _ lab: Lab, _ question: String, _ reply: @escaping @Sendable (String) -> Void
+    ) {
         let words = question.split(separator: " ", maxSplits: 2).map(String.init)
         switch words.first {
         case "links":
-            return lab.conditions.map { "\($0.name) \($0.conditions.text)" }.joined(separator: "\n")
+            let conditions = lab.conditions
+            lab.settings.read { settings in
+                reply(
+                    conditions.map { link in
+                        let said = settings.words(of: link.name)
+                        return ([link.name, link.conditions.text] + said).joined(separator: " ")
+                    }.joined(separator: "\n"))
+            }
         case "set" where words.count == 3:
             do throws(LabTextError) {
-                let link = try lab.plan.link(words[1])
-                let action = try LinkAction(parsing: words[2])
-                do throws(SystemError) {
-                    try lab.performHere(action, on: link.name)
-                    lab.tell(action, link.name)
-                } catch {
-                    return "\(link.name): \(error)"
+                let link = try lab.plan.link(words[1]).name
+                lab.perform(try LinkAction(parsing: words[2]), on: link) { failure in
+                    reply(failure.map { "\(link): \($0)" } ?? "ok")
                 }
-                return "ok"
             } catch {
-                return error.description
+                reply(error.description)
             }
-        default: return "'\(question)' is no question a lab answers"
+        default: reply("'\(question)' is no question a lab answers")
         }
     }
 }

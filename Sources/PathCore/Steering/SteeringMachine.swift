@@ -37,6 +37,10 @@ package struct SteeringMachine: Sendable {
     var handoff: Handoff?
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
+    /// When a wake-up came late, last.
+    var lateAt: MonotonicTime?
+    /// While this end waits to send no more: since when, and until when at most.
+    var preparation: (begin: MonotonicTime, end: MonotonicTime)?
     private var hasBegun = false
 
     /// When the latest sample was taken.
@@ -112,7 +116,7 @@ package struct SteeringMachine: Sendable {
 
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         agenda.glancesUntil = .zero
         let hasSlept = allowed.snapshot.map { $0.resumes != snapshot.resumes } ?? false
         allowed.update(snapshot, reconciler.subflows, &paths)
@@ -130,7 +134,7 @@ package struct SteeringMachine: Sendable {
 
     /// What the kernel says of this connection's subflows.
     package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         switch event {
         case .established(_, _, _, let deniesJoinToFirst):
             reconciler.isReady = true
@@ -167,7 +171,7 @@ package struct SteeringMachine: Sendable {
     package mutating func sample(
         _ sample: TransportSample, written: MonotonicTime? = nil, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         guard let whole = sample.connection else {
             // It fell back to TCP, which has one path and keeps it.
             agenda.isOver = true
@@ -208,7 +212,7 @@ package struct SteeringMachine: Sendable {
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         switch action {
         case .prioritize(let local, let remote, let isBackup):
             guard failure != .alreadyGone,
@@ -242,20 +246,20 @@ package struct SteeringMachine: Sendable {
     package mutating func probeAnswered(
         _ path: PathKey, after time: Duration, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         answered(path, after: time, at: now)
         return pass(at: now)
     }
 
     /// A probe of a path could not be started. That says nothing of the path.
     package mutating func probeFailed(_ path: PathKey, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         paths[path].probeFailed()
         return []
     }
 
     package mutating func timeReached(_ now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         return pass(at: now)
     }
 
@@ -271,6 +275,7 @@ package struct SteeringMachine: Sendable {
             judge(at: now)
             steer(at: now)
         }
+        checkPreparation(at: now)
         agenda.nextTimer = timers.next
         return reconciler.drainActions()
     }
