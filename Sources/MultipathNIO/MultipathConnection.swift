@@ -29,33 +29,42 @@ public final class MultipathConnection: Sendable {
     /// gRPC: reports what it does, and steers its subflows as far as that is possible. Its socket has the kernel's
     /// path manager, unless it was made by this library or the administrator has chosen otherwise.
     ///
-    /// `transferReport().control` says how far it is steered.
+    /// `transferReport().control` says how far it is steered, from the beginning.
     ///
     /// - Parameters:
     ///   - channel: a connected channel of a TCP or MPTCP socket.
     ///   - mode: what to do when a path goes bad.
     ///   - scope: what may be changed where this connection can't be steered on its own.
     ///   - policy: which paths may be used.
+    ///   - requiresSteering: whether a connection that can only be observed is an error. The channel stays as it was then.
     ///   - connector: its monitor tells of paths; the process's own unless given.
-    /// - Throws: `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
+    /// - Throws: `SteeringUnavailableError`; `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
     ///   `PathMonitorError` where this machine's paths can't be read.
     public convenience init(
         adopting channel: any Channel, mode: MultipathMode = .handover, scope: SteeringScope = .connection,
-        policy: PathPolicy = PathPolicy(), connector: Connector = .shared
+        policy: PathPolicy = PathPolicy(), requiresSteering: Bool = false, connector: Connector = .shared
     ) async throws {
         // Paths must be known before the bytes of the first can be booked.
         _ = try await connector.monitor.currentPath()
-        let follower = try await channel.eventLoop.submit {
+        let (follower, counter) = try await channel.eventLoop.submit {
             let follower = try channel.withDescriptor {
                 try ConnectionFollower(
                     adopting: $0, SteeringConfiguration(mode: mode, policy: policy),
                     maySteerAll: scope == .networkNamespace, monitor: connector.monitor)
             }
-            try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
-            return follower
+            let counter = TransferCounter(follower)
+            try channel.pipeline.syncOperations.addHandler(counter, position: .first)
+            return (follower, NIOLoopBound(counter, eventLoop: channel.eventLoop))
         }.get()
         self.init(counted: channel, follower)
         begin(nil)
+        await follower.settled()
+        guard requiresSteering, case .observeOnly(let limit) = follower.control else { return }
+        follower.stop()
+        try? await channel.eventLoop.flatSubmit {
+            channel.pipeline.syncOperations.removeHandler(counter.value)
+        }.get()
+        throw SteeringUnavailableError(limit: follower.transport.isMPTCP ? limit : .plainTCP)
     }
 
     /// - Parameter channel: with a `TransferCounter`.
@@ -140,6 +149,15 @@ public struct PathLossError: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// `no path for 60.0 s`
     public var description: String { "no path for \(timeout.inSeconds) s" }
+}
+
+/// The subflows of an adopted connection can't be steered.
+public struct SteeringUnavailableError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What stands in the way.
+    public var limit: ControlLimit
+
+    /// `can't be steered: ` and why.
+    public var description: String { "can't be steered: \(limit)" }
 }
 
 /// What steering may change where a connection can't be steered on its own, because its socket was made elsewhere.

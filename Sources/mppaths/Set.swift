@@ -10,7 +10,9 @@ struct SetWord: ParsableCommand {
         abstract: "Say what an interface or a Wi-Fi network costs, for every program that watches paths.",
         discussion: """
             It edits the settings file, $XDG_CONFIG_HOME/multipath/paths.conf or
-            ~/.config/multipath/paths.conf, which can be edited by hand as well.
+            ~/.config/multipath/paths.conf, which can be edited by hand as well. Where
+            MULTIPATH_HOME names a folder it is that folder's paths.conf: a lab (mplab)
+            has one of its own.
             Programs that are running take a change over at once. What is said of a
             Wi-Fi network counts before what is said of the interface; 'auto' takes
             back what was said.
@@ -36,7 +38,8 @@ struct SetWord: ParsableCommand {
 
     func run() throws {
         guard let path = SettingsFile.standardPath() else {
-            throw MessageError("there is no home directory to keep settings in: set HOME or XDG_CONFIG_HOME")
+            throw MessageError(
+                "there is no home directory to keep settings in: set HOME, XDG_CONFIG_HOME or MULTIPATH_HOME")
         }
         let file = SettingsFile(path)
         do {

@@ -1,6 +1,6 @@
 // Connections that move for as long as they live: nothing may wear out. Ten thousand moves are made by hand:
 //
-//     mplab run … -- env MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular' modeprobe handover echo --ms 1050000 --moves 10000 constrained
+//     mplab run … -- modeprobe handover echo --ms 1050000 --moves 10000 constrained
 
 import Foundation
 import TestSupport
@@ -14,13 +14,9 @@ extension Labs {
             "follows each move, and grows by nothing",
             arguments: [("expensive", 100), ("constrained", 100), ("address", 50)])
         func manyMoves(cause: String, count: Int) throws {
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=4ms,rate=50mbit", "--cellular", "rtt=8ms,rate=50mbit", "--families", "ipv6"],
                 """
-                export XDG_CONFIG_HOME='\(folder.path)' MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular'
                 '\(LabCommand.program("modeprobe"))' handover echo --ms 50000 --moves \(count) \(cause)
                 """)
             try #require(outcome.status == 0, "\(outcome)")

@@ -12,13 +12,15 @@ struct SettingsFileTests {
     }
 
     @Test(
-        "stands where the XDG specification says, or below the home directory",
+        "stands where MULTIPATH_HOME or the XDG specification says, or below the home directory",
         arguments: [
             (["XDG_CONFIG_HOME": "/x", "HOME": "/home/a"], "/x/multipath/paths.conf"),
             (["XDG_CONFIG_HOME": "/x//"], "/x/multipath/paths.conf"),
             (["HOME": "/home/a"], "/home/a/.config/multipath/paths.conf"),
             (["XDG_CONFIG_HOME": "", "HOME": "/home/a/"], "/home/a/.config/multipath/paths.conf"),
             (["XDG_CONFIG_HOME": "relative", "HOME": "/h"], "/h/.config/multipath/paths.conf"),
+            (["MULTIPATH_HOME": "/lab/", "XDG_CONFIG_HOME": "/x"], "/lab/paths.conf"),
+            (["MULTIPATH_HOME": "lab", "XDG_CONFIG_HOME": "/x"], "/x/multipath/paths.conf"),
             (["HOME": ""], "/root/.config/multipath/paths.conf"),
             ([:], "/root/.config/multipath/paths.conf"),
         ])

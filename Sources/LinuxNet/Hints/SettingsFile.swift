@@ -8,7 +8,14 @@ package struct SettingsFile: Sendable {
 
     package init(_ path: String) { self.path = path }
 
-    /// `$XDG_CONFIG_HOME/multipath/paths.conf`, or the same below `~/.config`; nil for a user without a home.
+    /// Names a folder that holds the settings instead: a lab has one of its own, and so may a test.
+    package static let homeVariable = "MULTIPATH_HOME"
+
+    /// The file's name in its folder.
+    package static let name = "paths.conf"
+
+    /// `$MULTIPATH_HOME/paths.conf`; else `$XDG_CONFIG_HOME/multipath/paths.conf`, or the same below `~/.config`; nil for a
+    /// user without a home.
     package static func standardPath() -> String? {
         path(variable: ProcessEnvironment.value, homeInUserDatabase: homeInUserDatabase)
     }
@@ -20,10 +27,11 @@ package struct SettingsFile: Sendable {
             while path.hasSuffix("/") { path.removeLast() }
             return path
         }
+        if let home = folder(variable(homeVariable)) { return "\(home)/\(name)" }
         let configuration =
             folder(variable("XDG_CONFIG_HOME"))
             ?? (folder(variable("HOME")) ?? folder(homeInUserDatabase())).map { $0 + "/.config" }
-        return configuration.map { $0 + "/multipath/paths.conf" }
+        return configuration.map { "\($0)/multipath/\(name)" }
     }
 
     private static func homeInUserDatabase() -> String? {

@@ -74,6 +74,20 @@ extension LinkAction.Fault {
     }
 }
 
+extension LinkAction.Tag {
+    /// The tag in the words that `LinkAction` reads.
+    public var text: String {
+        func words(_ name: String, _ said: Bool?) -> String {
+            said.map { "\(name) \($0 ? "yes" : "no")" } ?? "\(name) auto"
+        }
+        return switch self {
+        case .expensive(let said): words("expensive", said)
+        case .constrained(let said): words("constrained", said)
+        case .automatic: "auto"
+        }
+    }
+}
+
 extension LabText {
     static func time(_ time: Duration) -> String {
         let nanoseconds = Double(time.wholeNanoseconds)

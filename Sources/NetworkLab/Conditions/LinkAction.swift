@@ -1,9 +1,23 @@
 import PathCore
 
-/// What may happen to a link: other conditions, or a fault that is no packet loss.
+/// What may happen to a link: other conditions, a fault that is no packet loss, or another word of its user about it.
 public enum LinkAction: Sendable, Hashable {
+    /// Other conditions.
     case change(ConditionChange)
+    /// A fault that is no packet loss.
     case fault(Fault)
+    /// The client's user says something else of the link, as `mppaths set` does.
+    case tag(Tag)
+
+    /// What a user can say of a link; nil leaves it to the other sources.
+    public enum Tag: Sendable, Hashable {
+        /// Whether traffic costs money.
+        case expensive(Bool?)
+        /// Whether data is to be saved (Low Data Mode).
+        case constrained(Bool?)
+        /// All that was said of it is taken back.
+        case automatic
+    }
 
     public enum Fault: Sendable, Hashable {
         /// The client's interface is set down or up; up brings its addresses and routes back.
@@ -34,6 +48,13 @@ public enum LinkAction: Sendable, Hashable {
         ("nat forget", "the NAT there forgets its flows"),
     ]
 
+    /// Every word of the client's user about a link, with its meaning, for help texts.
+    public static let tagWords = [
+        ("expensive [yes|no|auto]", "traffic costs money; auto: as the other sources say"),
+        ("constrained [yes|no|auto]", "data is to be saved there (Low Data Mode)"),
+        ("auto", "nothing is said of it any more"),
+    ]
+
     /// Reads a fault's words or conditions.
     public init(parsing text: some StringProtocol) throws(LabTextError) {
         let words = String(text).split(separator: " " as Character).map(String.init)
@@ -50,8 +71,16 @@ public enum LinkAction: Sendable, Hashable {
         case ["address", "off"]: self = .fault(.addresses(false))
         case ["route", "on"]: self = .fault(.routes(true))
         case ["route", "off"]: self = .fault(.routes(false))
+        case ["auto"]: self = .tag(.automatic)
+        case ["not-expensive"]: self = .tag(.expensive(false))
+        case ["not-constrained"]: self = .tag(.constrained(false))
         default:
-            if words.first == "metric" {
+            if let first = words.first, let tag = Self.tags[first] {
+                guard words.count <= 2, let said = Self.answers[words.dropFirst().first ?? "yes"] else {
+                    throw LabTextError("'\(text)' should read \(first) yes, \(first) no or \(first) auto")
+                }
+                self = .tag(tag(said))
+            } else if words.first == "metric" {
                 guard words.count == 2, let metric = UInt32(words[1]), metric > 0 else {
                     throw LabTextError("'\(text)' should read metric N, with a number from 1 up")
                 }
@@ -63,10 +92,11 @@ public enum LinkAction: Sendable, Hashable {
             } else if words.count == 1, !words[0].contains("="), !words[0].hasSuffix("blackhole"),
                 LinkPreset(rawValue: words[0]) == nil
             {
-                let faults = Self.words.map(\.0)
+                let faults = (Self.words + Self.tagWords).map(\.0)
+                let known = faults + ["expensive", "constrained", "not-expensive", "not-constrained"]
                 throw LabTextError(
                     """
-                    '\(text)' is no condition and no fault\(Suggestion.hint(for: text, among: faults)); \
+                    '\(text)' is no condition, no fault and no tag\(Suggestion.hint(for: text, among: known)); \
                     write KEY=VALUE, or one of \(faults.joined(separator: ", "))
                     """)
             } else {
@@ -74,4 +104,9 @@ public enum LinkAction: Sendable, Hashable {
             }
         }
     }
+
+    private static let tags: [String: @Sendable (Bool?) -> Tag] = [
+        "expensive": { .expensive($0) }, "constrained": { .constrained($0) },
+    ]
+    private static let answers: [String: Bool?] = ["yes": true, "no": false, "auto": nil]
 }

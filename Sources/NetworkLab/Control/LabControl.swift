@@ -18,10 +18,9 @@ public enum LabControl {
         public let description: String
     }
 
-    /// The labs that can be told from here, by the numbers of their processes.
-    public static func labs() -> [Int32] {
-        LocalSocket.names(startingWith: namePrefix).compactMap { Int32($0.dropFirst(namePrefix.count)) }
-    }
+    /// The labs that can be told from here, by the numbers of their processes. Names that other users' processes have taken
+    /// are not among them.
+    public static func labs() -> [Int32] { reachable(nil).labs }
 
     /// Does something to a link of a running lab, and returns when it is done.
     ///
@@ -40,30 +39,84 @@ public enum LabControl {
     public static func links(lab: Int32? = nil) throws(Failure) -> String { try ask("links", lab: lab) }
 
     private static func ask(_ question: String, lab: Int32?) throws(Failure) -> String {
-        var number = lab
-        if number == nil {
-            let labs = labs()
-            guard labs.count < 2 else {
-                let list = labs.map(String.init).joined(separator: ", ")
-                throw Failure(description: "there are several labs (\(list)); name one with --lab")
-            }
-            number = labs.first
+        var reached = reachable(lab)
+        if reached.labs.count > 1 {
+            let list = reached.labs.map(String.init).joined(separator: ", ")
+            throw Failure(description: "there are several labs (\(list)); name one with --lab")
         }
-        guard let number else {
-            throw Failure(description: "no lab is running here; start one with mplab run")
+        guard let socket = reached.socket.take() else {
+            switch (lab, reached.isForeign) {
+            case (nil, _):
+                throw Failure(description: "no lab is running here; start one with mplab run")
+            case (let number?, true):
+                throw Failure(description: "the lab \(number) is another user's")
+            case (let number?, false):
+                throw Failure(description: "no lab has the process number \(number)")
+            }
         }
         do throws(SystemError) {
-            let socket = try LocalSocket.connect("\(namePrefix)\(number)")
-            // Any user's process could have taken the name.
-            let owner = LocalSocket.peerUser(socket)
-            if [0, owner].contains(ChildProcess.userNumber) || owner == 0 {
-                return try LocalSocket.ask(socket, question)
-            }
+            return try LocalSocket.ask(socket, question)
         } catch {
-            throw Failure(
-                description: error.isRefusal ? "no lab has the process number \(number)" : error.description)
+            throw Failure(description: error.description)
         }
-        throw Failure(description: "the lab \(number) is another user's")
+    }
+
+    /// The labs whose processes are this user's, and a connection to the first.
+    private struct Reached: ~Copyable {
+        var labs: [Int32] = []
+        var socket: Descriptor?
+        /// Whether another user's process answers to the name.
+        var isForeign = false
+    }
+
+    /// Any user's process can take any of the names, and any number of them. So each is connected to before it counts, none is
+    /// waited for that can't be this user's, and all together for two seconds at most.
+    private static func reachable(_ lab: Int32?) -> Reached {
+        var reached = Reached()
+        let deadline = MonotonicTime.now.advanced(by: .seconds(2))
+        var names = LocalSocket.names(startingWith: namePrefix).filter { name in
+            number(of: name).map { lab == nil || lab == $0 } ?? false
+        }
+        while true {
+            var busy: [String] = []
+            for name in names {
+                guard let number = number(of: name), !reached.labs.contains(number) else { continue }
+                do throws(SystemError) {
+                    let socket = try LocalSocket.connect(name)
+                    let owner = LocalSocket.peerUser(socket)
+                    guard [0, owner].contains(ChildProcess.userNumber) || owner == 0 else {
+                        reached.isForeign = true
+                        continue
+                    }
+                    reached.labs.append(number)
+                    if reached.socket == nil { reached.socket = consume socket }
+                } catch {
+                    let mayBeOurs = [0, ChildProcess.userNumber].contains(
+                        ChildProcess.user(of: number) ?? .max)
+                    if error.isPassing, mayBeOurs || ChildProcess.userNumber == 0 { busy.append(name) }
+                }
+            }
+            guard !busy.isEmpty, MonotonicTime.now < deadline else { return reached }
+            names = busy
+            ThreadTimers.sleep(.milliseconds(10))
+        }
+    }
+
+    /// The process number in a name: `mplab-4711`, or `mplab-4711-x9` where another process had taken that.
+    private static func number(of name: String) -> Int32? {
+        name.dropFirst(namePrefix.count).split(separator: "-").first.flatMap { Int32($0) }
+    }
+
+    /// Listens under a name with this process's number.
+    static func listen() throws(SystemError) -> Descriptor {
+        let name = "\(namePrefix)\(ChildProcess.ownNumber)"
+        do throws(SystemError) {
+            return try LocalSocket.listen(name)
+        } catch  where error.isTaken {
+            // Another user's: a process number is known before its process is there.
+            var random = SystemRandomNumberGenerator()
+            return try LocalSocket.listen("\(name)-\(String(random.next(), radix: 36))")
+        }
     }
 
     // MARK: Inside the lab
@@ -72,9 +125,7 @@ public enum LabControl {
     static func serve(_ lab: Lab, outside: consuming Descriptor) {
         serve(lab, on: outside)
         // The first of the lab's processes has number 1 inside.
-        if let inside = try? lab.hosts.client.run({ () throws(SystemError) in
-            try LocalSocket.listen("\(namePrefix)\(ChildProcess.ownNumber)")
-        }) {
+        if let inside = try? lab.hosts.client.run({ () throws(SystemError) in try listen() }) {
             serve(lab, on: inside)
         }
     }
@@ -97,8 +148,8 @@ public enum LabControl {
         init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
     }
 
-    /// One connection; its registration keeps it alive.
-    private final class Question {
+    /// One connection; its registration keeps it alive, then its answer. Only the lab's thread touches it.
+    private final class Question: @unchecked Sendable {
         private let lab: Lab
         private let socket: StreamSocket
         private var text: [UInt8] = []
@@ -123,9 +174,10 @@ public enum LabControl {
             case .wouldBlock: return
             case .moved(let count) where count > 0 && text.count <= 4096: return
             case .moved:
-                // An answer is short: it fits the socket's buffer.
-                let answer = Array(LabControl.answer(lab, String(decoding: text, as: UTF8.self)).utf8)
-                _ = answer.withUnsafeBytes { socket.write($0) }
+                LabControl.answer(lab, String(decoding: text, as: UTF8.self)) { [self] answer in
+                    // An answer is short: it fits the socket's buffer.
+                    _ = Array(answer.utf8).withUnsafeBytes { socket.write($0) }
+                }
             case .broken: break
             }
             if let token { Lab.thread.remove(token) }
@@ -133,26 +185,31 @@ public enum LabControl {
         }
     }
 
-    private static func answer(_ lab: Lab, _ question: String) -> String {
+    /// Answers a question, on the lab's thread, now or when it is done.
+    private static func answer(
+        _ lab: Lab, _ question: String, _ reply: @escaping @Sendable (String) -> Void
+    ) {
         let words = question.split(separator: " ", maxSplits: 2).map(String.init)
         switch words.first {
         case "links":
-            return lab.conditions.map { "\($0.name) \($0.conditions.text)" }.joined(separator: "\n")
+            let conditions = lab.conditions
+            lab.settings.read { settings in
+                reply(
+                    conditions.map { link in
+                        let said = settings.words(of: link.name)
+                        return ([link.name, link.conditions.text] + said).joined(separator: " ")
+                    }.joined(separator: "\n"))
+            }
         case "set" where words.count == 3:
             do throws(LabTextError) {
-                let link = try lab.plan.link(words[1])
-                let action = try LinkAction(parsing: words[2])
-                do throws(SystemError) {
-                    try lab.performHere(action, on: link.name)
-                    lab.tell(action, link.name)
-                } catch {
-                    return "\(link.name): \(error)"
+                let link = try lab.plan.link(words[1]).name
+                lab.perform(try LinkAction(parsing: words[2]), on: link) { failure in
+                    reply(failure.map { "\(link): \($0)" } ?? "ok")
                 }
-                return "ok"
             } catch {
-                return error.description
+                reply(error.description)
             }
-        default: return "'\(question)' is no question a lab answers"
+        default: reply("'\(question)' is no question a lab answers")
         }
     }
 }

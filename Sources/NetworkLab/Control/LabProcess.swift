@@ -26,17 +26,27 @@ public enum LabProcess {
     ///
     /// - Returns: the command's status, as a shell counts it; 127 where it could not be started.
     public static func run(_ plan: LabPlan, command: [String], options: Options) throws -> Int32 {
-        let control = try LocalSocket.listen(LabControl.namePrefix + "\(ChildProcess.ownNumber)")
+        let control = try LabControl.listen()
         let trace = try options.trace.map { path throws(SystemError) in try TraceFile(path) }
+        let folder = try LabFolder.make()
         WaitingSignals.block()
-        switch try split() {
+        let side: Isolation.Side
+        do {
+            try LabSettings.begin(plan, in: folder.settings)
+            side = try split()
+        } catch {
+            folder.remove()
+            throw error
+        }
+        switch side {
         case .parent(let child):
             // The lab answers at this name; this process must not keep it when the lab has ended.
             _ = consume control
+            defer { folder.remove() }
             return wait(for: child)
         case .child:
             do {
-                let lab = try Lab(plan)
+                let lab = try Lab(plan, LabSettings(folder: folder.settings))
                 LabControl.serve(lab, outside: control)
                 ProcessEnvironment.exit(try run(lab, command, trace, options))
             } catch let error as Unstartable {

@@ -78,6 +78,7 @@ final class LabWatch: @unchecked Sendable {
         switch action {
         case .change: what = lab.conditions.first { $0.name == link }?.conditions.text ?? ""
         case .fault(let fault): what = fault.text
+        case .tag(let tag): what = tag.text
         }
         trace.write(#"{"change":"\#(what)","link":"\#(link)","t":\#(now.seconds)}"#)
     }

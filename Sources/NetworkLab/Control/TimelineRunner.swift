@@ -36,11 +36,8 @@ final class TimelineRunner: @unchecked Sendable {
             }
             next += 1
             guard let link = try? lab.plan.link(step.link) else { continue }
-            do throws(SystemError) {
-                try lab.performHere(step.action, on: link.name)
-                lab.tell(step.action, link.name)
-            } catch {
-                StandardError.write("mplab: \(link.name): \(error)")
+            lab.perform(step.action, on: link.name) { failure in
+                if let failure { StandardError.write("mplab: \(link.name): \(failure)") }
             }
         }
     }

@@ -146,6 +146,7 @@ struct ClientLink {
             conditions = change.applied(to: conditions)
             wire.change(plan.name, conditions)
         case .fault(let fault): try perform(fault, hosts, wire)
+        case .tag: preconditionFailure("what a user says of a link is the settings' (LabSettings)")
         }
     }
 

@@ -10,6 +10,8 @@ final class Lab: Sendable {
     let plan: LabPlan
     let hosts: LabHosts
     let wire = Wire()
+    /// What the client's user says of the links.
+    let settings: LabSettings
     private let services: ServiceHost?
     private let links: LinkTable
     /// Files of /etc that this machine doesn't have, so that names may not work.
@@ -30,8 +32,9 @@ final class Lab: Sendable {
     static var thread: EventThread { .shared }
 
     /// Builds everything, waits until every link has carried a packet both ways, and sets the conditions.
-    init(_ plan: LabPlan) throws {
+    init(_ plan: LabPlan, _ settings: LabSettings) throws {
         self.plan = plan
+        self.settings = settings
         missingFiles = try FileOverlay.cover(Self.files(plan))
         try Self.configureWireHost()
         let hosts = try LabHosts()
@@ -192,16 +195,25 @@ final class Lab: Sendable {
 
     // MARK: While it runs
 
-    /// Does something to a link, from any thread but the lab's own.
-    func perform(_ action: LinkAction, on link: String) throws(SystemError) {
-        try Self.thread.perform { () throws(SystemError) in try self.performHere(action, on: link) }
-    }
-
     /// Does something to a link, on the lab's thread.
-    func performHere(_ action: LinkAction, on link: String) throws(SystemError) {
+    ///
+    /// - Parameter done: called there when it is done, or with the reason why it could not be.
+    func perform(
+        _ action: LinkAction, on link: String, _ done: @escaping @Sendable (SystemError?) -> Void
+    ) {
         Self.thread.checkIsolated()
-        guard let number = links.links.firstIndex(where: { $0.plan.name == link }) else { return }
-        try links.links[number].perform(action, hosts, wire)
+        let finish: @Sendable (SystemError?) -> Void = { [self] failure in
+            if failure == nil { links.listener?(action, link) }
+            done(failure)
+        }
+        if case .tag(let tag) = action { return settings.say(tag, of: link, finish) }
+        guard let number = links.links.firstIndex(where: { $0.plan.name == link }) else { return done(nil) }
+        do throws(SystemError) {
+            try links.links[number].perform(action, hosts, wire)
+            finish(nil)
+        } catch {
+            finish(error)
+        }
     }
 
     /// The conditions of every link now, on the lab's thread.
@@ -215,14 +227,13 @@ final class Lab: Sendable {
         Self.thread.submit { self.links.listener = listener }
     }
 
-    func tell(_ action: LinkAction, _ link: String) { links.listener?(action, link) }
-
     /// Starts a program in the client host.
     func startInClient(_ arguments: [String]) throws(SystemError) -> ProcessNumber {
         var environment = ChildProcess.environment
         environment["MPLAB_SERVER"] = missingFiles.contains("/etc/hosts") ? "\(serverAddress)" : "server"
         environment[InterfaceOverrides.environmentVariable] = plan.links.map(\.override).joined(
             separator: " ")
+        environment[SettingsFile.homeVariable] = settings.folder
         let variables = environment
         return try hosts.client.run { () throws(SystemError) in
             try ChildProcess.start(arguments, environment: variables)

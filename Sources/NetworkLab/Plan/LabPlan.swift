@@ -56,10 +56,9 @@ public struct LabPlan: Sendable, Hashable {
             }
         }
 
-        /// For `MULTIPATH_INTERFACES`: what a veth can't tell the classifier.
-        var override: String {
-            "\(name)=\(type.rawValue),\(isExpensive ? "" : "not-")expensive,\(isConstrained ? "" : "not-")constrained"
-        }
+        /// For `MULTIPATH_INTERFACES`: what a veth can't tell the classifier. What the link costs stands in the
+        /// settings, where it can be changed.
+        var override: String { "\(name)=\(type.rawValue)" }
     }
 
     public struct Server: Sendable, Hashable {
