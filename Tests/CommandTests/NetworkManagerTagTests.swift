@@ -6,7 +6,7 @@ import Testing
     "With the real NetworkManager, mppaths", .serialized, .needsNamespaces,
     .needs("unshare", "ip", "dbus-daemon", "NetworkManager", "nmcli"))
 struct NetworkManagerTagTests {
-    @Test("tells within a second that a connection has become metered or not, and outlives NetworkManager")
+    @Test("tells that a connection has become metered or not, and outlives NetworkManager")
     func metered() async throws {
         let network = try await ManagedNetwork()
         try await network.run(
@@ -30,7 +30,7 @@ struct NetworkManagerTagTests {
         for (value, expected) in [("no", "wlan0 no network_manager"), ("yes", "wlan0 yes network_manager")] {
             try await network.run(
                 "nmcli connection modify home connection.metered \(value) && nmcli device reapply wlan0")
-            try await Program.wait("metered \(value)", within: .seconds(1)) { try expense() == expected }
+            try await Program.wait("metered \(value)", within: .seconds(10)) { try expense() == expected }
         }
         // The path stays; only what NetworkManager said of it goes.
         try await network.run("stop_manager")

@@ -18,7 +18,8 @@ extension Labs {
                 mplab() { '\(LabCommand.program("mplab"))' "$@"; }
                 pause() { read -t $1 <> <(:); }
                 log=$(mktemp); trap 'rm "$log"' EXIT
-                { \(script); } &
+                begun() { for _ in $(seq 1000); do if grep -q "from byte 0" "$log"; then return; fi; pause 0.01; done; }
+                { begun; \(script); } &
                 '\(LabCommand.program("resume-download"))' http://server/\(bytes) 2> "$log" | sha256sum
                 wait; cat "$log"
                 """)
@@ -50,7 +51,7 @@ extension Labs {
                     != nil, "\(outcome)")
             #expect(outcome.output.contains("by 2 connections"))
             // A release build on a quiet machine needs 0.35 s at most; the margin is for a busy one.
-            #expect((pause ?? .max) < 1500, "\(outcome)")
+            #expect((pause ?? .max) < 2500, "\(outcome)")
         }
 
         @Test("loses no byte while its user walks out of reach")
@@ -68,17 +69,18 @@ extension Labs {
                 pause 0.7; mplab set wlan0 down
                 """)
             #expect(outcome.output.contains("over wwan0 by tcp"), "\(outcome)")
-            #expect((pause ?? .max) < 2000, "\(outcome)")
+            #expect((pause ?? .max) < 3000, "\(outcome)")
         }
 
         @Test("is replaced when the better path returns")
         func betterPath() throws {
             let (outcome, pause) = try download(
                 15_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
-                "pause 0.5; mplab set wlan0 down; pause 1; mplab set wlan0 up")
+                "pause 0.5; mplab set wlan0 down; pause 3; mplab set wlan0 up")
             #expect(outcome.output.contains("over wlan0 by tcp (better path: wlan0)"), "\(outcome)")
-            #expect(outcome.output.contains("by 3 connections"))
-            #expect((pause ?? .max) < 1500, "\(outcome)")
+            #expect(outcome.output.contains("by 3 connections"), "\(outcome)")
+            // Waiting for the better path would take three seconds.
+            #expect((pause ?? .max) < 2500, "\(outcome)")
         }
 
         @Test("stays on a path that only gets slow")
@@ -124,7 +126,8 @@ extension Labs {
             let line = try #require(
                 outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
             #expect(line.hasSuffix("no acknowledgement"))
-            #expect((100...900).contains(Int(line.prefix { $0 != " " }) ?? 0), "\(outcome)")
+            // Without the watch nothing would be told for minutes.
+            #expect((100...2500).contains(Int(line.prefix { $0 != " " }) ?? 0), "\(outcome)")
         }
 
         @Test(
@@ -134,7 +137,7 @@ extension Labs {
             let outcome = try told(fault, "pause 4")
             let line = try #require(
                 outcome.lines.first { $0.contains("does not carry the connection") }, "\(outcome)")
-            #expect((-300...300).contains(Int(line.prefix { $0 != " " }) ?? 1000), "\(outcome)")
+            #expect((-1500...1500).contains(Int(line.prefix { $0 != " " }) ?? 10_000), "\(outcome)")
         }
 
         @Test("takes no lossy path for a dead one")

@@ -98,8 +98,11 @@ extension Labs {
                     done
                     """)
             #expect(seen.isWhole, "\(seen)")
-            #expect((1...4).contains(seen.count("mpconnect: moved from", at: \.client)), "\(seen)")
-            #expect((1...8).contains(seen.count("192.0.2.2 left: ", at: \.server)), "\(seen)")
+            // A flap that ends before it is noticed needs no move. A busy machine may add some; thrashing has dozens.
+            let moves = seen.client.split(separator: "\n").filter { $0.contains("mpconnect: moved from") }
+            #expect(moves.count { $0.hasSuffix(": down") } <= 2, "\(seen)")
+            #expect((1...10).contains(moves.count), "\(seen)")
+            #expect((1...20).contains(seen.count("192.0.2.2 left: ", at: \.server)), "\(seen)")
         }
 
         /// Once it has sent all, its kernel takes no further subflow: asking would look like a dead path, and give

@@ -124,7 +124,7 @@ struct InterfaceResolverTests {
         }
         #expect(error?.description == "Timeout while contacting DNS servers")
         // Asked twice, the second time for longer.
-        #expect((.milliseconds(250)..<(.seconds(2))).contains(ContinuousClock.now - started))
+        #expect((.milliseconds(250)..<(.seconds(10))).contains(ContinuousClock.now - started))
     }
 
     private func ask(

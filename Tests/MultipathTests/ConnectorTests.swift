@@ -90,10 +90,10 @@ struct ConnectorTests {
         let first = try await connector.connect(host: "127.0.0.1", port: Int(full.port))
         let started = ContinuousClock.now
         let error = try #require(
-            await failure("127.0.0.1", full.port) { $0.connectTimeout = .milliseconds(400) })
+            await failure("127.0.0.1", full.port) { $0.connectTimeout = .seconds(2) })
         #expect(error.code == .timedOut)
         #expect(error.attempts.map(\.outcome) == [.cancelled, .cancelled])
-        #expect(ContinuousClock.now - started < .seconds(5))
+        #expect(ContinuousClock.now - started < .seconds(15))
         _ = first.report
     }
 

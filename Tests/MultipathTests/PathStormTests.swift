@@ -9,7 +9,7 @@ import Testing
 struct PathStormTests {
     @Test(
         "10,000 veth pairs that come and go are not worth one update, and a later question shows what is left",
-        .inNamespace(within: .seconds(180)))
+        .inNamespace(within: .seconds(600)))
     func storm() async throws {
         try await TestNetwork.make()
         let monitor = PathMonitor()

@@ -1,3 +1,4 @@
+import Glibc
 import LabNet
 import LinuxNet
 import PathCore
@@ -41,6 +42,15 @@ public struct TwoPathServer: ~Copyable {
             try client.addAddress(IPAddress(address)!, prefix: 24, to: index)
             try client.setLink(name, up: true)
             try client.addRoute(.init(via: IPAddress(gateway)!, index: index, metric: metric))
+        }
+        // What is sent right after a link is up may be dropped on its way, and its handshake would take a second.
+        let refused = IPEndpoint(IPAddress("203.0.113.1")!, port: Self.port + 1)
+        let deadline = MonotonicTime.now.advanced(by: .seconds(20))
+        for name in ["wlan0", "wwan0"] {
+            let index = try NetworkControl.index(of: name)
+            guard StreamSocket.waitForAnswer(from: refused, over: index, by: deadline) else {
+                throw SystemError("reach the server over \(name)", errno: ETIMEDOUT)
+            }
         }
         self.namespace = namespace
         self.listener = listener

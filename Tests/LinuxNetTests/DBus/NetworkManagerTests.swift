@@ -27,7 +27,8 @@ struct NetworkManagerTests {
             try await network.run(
                 "nmcli connection modify home connection.metered \(value) && nmcli device reapply wlan0")
             try await facts.wait("metered \(value)") { $0?["wlan0"]?.metered == expected }
-            #expect(facts.latestTime - start < .seconds(1))
+            // Its last reading came by the signal, and not by asking again after a minute.
+            #expect(facts.latestTime - start < .seconds(10))
         }
         #expect(facts.watch.counters.malformed == 0)
         #expect(facts.watch.counters.readings == 1)

@@ -51,17 +51,17 @@ extension NetworkManagerWatchTests {
         let bus = try FakeBus([], isSilent: true)
         let facts = WatchedFacts(bus.address)
         try await Program.wait("the connection") { bus.connections == 1 }
-        let before = Self.processorTime
+        let (before, start) = (Self.processorTime, ContinuousClock.now)
         for _ in 0..<20 {
-            let start = ContinuousClock.now
             await withCheckedContinuation { continuation in
                 EventThread.shared.submit { continuation.resume() }
             }
-            #expect(ContinuousClock.now - start < .milliseconds(100))
             try await Task.sleep(for: .milliseconds(10))
         }
-        // A loop that never waits would have used all of the 200 ms.
-        #expect(Self.processorTime - before < .milliseconds(100))
+        let elapsed = ContinuousClock.now - start
+        #expect(elapsed < .seconds(8), "the bus's time limit is longer than that")
+        // A loop that never waits would have used all of it.
+        #expect(Self.processorTime - before < elapsed / 2)
         #expect(facts.watch.status == .connecting)
         facts.watch.stop()
         #expect(facts.all.isEmpty)
