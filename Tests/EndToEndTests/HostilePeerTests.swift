@@ -98,7 +98,9 @@ extension Labs {
                 """)
             let lines = outcome.lines.map { $0.split(separator: " ") }
             let announced = lines.first { $0.first == "announced" }.flatMap { Int($0[1]) }
-            let time = lines.first { $0.first == "microseconds" }.map { (Int($0[1]) ?? .max, Int($0[3]) ?? 0) }
+            let time = lines.first { $0.first == "microseconds" }.map {
+                (Int($0[1]) ?? .max, Int($0[3]) ?? 0)
+            }
             let (used, passed) = try #require(time, "\(outcome)")
             #expect((announced ?? 0) > 1000, "\(outcome)")
             #expect(used * 50 <= passed, "\(outcome)")

@@ -101,7 +101,9 @@ struct MultipathNIOTests {
         #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
     }
 
-    @Test("adopts no channel that must be steered and can't be, and leaves it as it was", arguments: [true, false])
+    @Test(
+        "adopts no channel that must be steered and can't be, and leaves it as it was",
+        arguments: [true, false])
     func cannotSteer(isMPTCP: Bool) async throws {
         let (seen, _) = try await withEcho { port in
             let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -63,7 +63,8 @@ extension Labs {
         func rate() throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=20ms,rate=30mbit", "--serve", "iperf3 -s"],
-                Self.measure + "for _ in 1 2 3; do measure -R -t 3; measure -t 3; done", deadline: .seconds(90))
+                Self.measure + "for _ in 1 2 3; do measure -R -t 3; measure -t 3; done",
+                deadline: .seconds(90))
             let rates = Self.receivedRates(outcome)
             try #require(rates.count == 6, "\(outcome)")
             // More never gets through; less does where the machine is busy, and then the best of three tells.
