@@ -90,6 +90,9 @@ package final class HintWatch {
     /// Whether the settings were read once: the home directory may take its time, or not answer at all.
     package var hasSettings: Bool { settings.facts != nil }
 
+    /// What the user says now; nothing before it was read once.
+    package var latestSettings: PathSettings { settings.facts?.settings ?? PathSettings() }
+
     /// Reads the files, and watches them from now on. The settings come later.
     ///
     /// - Parameter onChange: called on the thread when the settings were read first, and when a `read` would return

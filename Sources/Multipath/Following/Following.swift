@@ -50,7 +50,8 @@ extension PendingConnection {
                 otherRemotes: isMPTCP ? facts.otherRemotes : [], established: facts.established,
                 steering: isMPTCP ? steering : nil,
                 viability: FollowedFacts.Viability(
-                    families: families ?? facts.addresses.families, policy: policy ?? configuration.policy)),
+                    families: families ?? facts.addresses.families, policy: policy ?? configuration.policy,
+                    whenRefused: configuration.whenPathIsRefused)),
             sample: facts.sample,
             monitor: facts.request.connector.monitor,
             end: end)
@@ -98,9 +99,10 @@ extension ConnectionFollower {
     ///   - descriptor: the connection's, which stays its owner's.
     ///   - maySteerAll: whether the endpoints of the whole network namespace may be changed for it.
     ///   - fallbackReason: why it is plain TCP, if it is.
+    ///   - whenRefused: what happens where its path is not allowed any more.
     package convenience init(
         adopting descriptor: CInt, _ configuration: SteeringConfiguration, maySteerAll: Bool = false,
-        fallbackReason: FallbackReason? = nil, monitor: PathMonitor
+        fallbackReason: FallbackReason? = nil, whenRefused: PathRefusalAction = .report, monitor: PathMonitor
     ) throws {
         let sample = TransportSample.read(descriptor)
         let token = sample?.token
@@ -111,7 +113,8 @@ extension ConnectionFollower {
             remote: SocketOption.remoteEndpoint(of: descriptor),
             steering: token == nil ? nil : configuration,
             permissions: SteeringRegistry.Permissions(
-                isForeign: true, isAcceptor: configuration.isAcceptor, maySteerAll: maySteerAll))
+                isForeign: true, isAcceptor: configuration.isAcceptor, maySteerAll: maySteerAll),
+            whenRefused: whenRefused)
         try self.init(descriptor, facts, sample: sample, monitor: monitor)
     }
 }
