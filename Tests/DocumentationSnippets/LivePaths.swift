@@ -1,7 +1,7 @@
 import Multipath
 import MultipathNIO
 
-func watchPath(_ player: Player) async throws {
+func watchPath(_ film: Film) async throws {
     // snippet
     let connection = try await MultipathConnection.connect(host: "media.example", port: 443) {
         $0.allowsConstrainedPaths = false
@@ -9,7 +9,7 @@ func watchPath(_ player: Player) async throws {
     print(connection.currentPath.map { "\($0)" } ?? "")  // wlan0 (wifi)
     for await event in connection.events {
         switch event {
-        case .pathChanged(let path): await player.savesData(path.isConstrained)
+        case .pathChanged(let path): await film.savesData(path.isConstrained)
         case .pathNotAllowed(let refusal): print(refusal)  // wlan0 is not allowed any more: constrained; wwan0 is
         default: break
         }
@@ -27,6 +27,6 @@ func endWhenRefused() async throws {
     _ = sync
 }
 
-actor Player {
+actor Film {
     func savesData(_ isSaving: Bool) {}
 }

@@ -1,5 +1,6 @@
 import LabNet
 import LinuxNet
+import Multipath
 
 /// Notes when bytes of TCP streams come in over an interface. Only one task drains it.
 final class DataCapture: @unchecked Sendable {

@@ -74,10 +74,10 @@ struct ConnectionEventsTests {
         for event in [ConnectionEvent.pathChanged(refused), .pathNotAllowed(refusal)] {
             _ = machine.add(event)
         }
-        let refusedState = state.dropLast() + [.pathChanged(refused), .pathNotAllowed(refusal)]
+        let refusedState: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(refused), .pathNotAllowed(refusal)]
         #expect(Self.read(&machine, machine.addConsumer()) == refusedState)
         _ = machine.add(.pathChanged(Self.path("wlan0")))
-        let last = state.dropLast() + [.pathChanged(Self.path("wlan0"))]
+        let last: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(Self.path("wlan0"))]
         #expect(Self.read(&machine, machine.addConsumer()) == last, "it is allowed again")
         _ = machine.close { Self.report }
         #expect(Self.read(&machine, machine.addConsumer()) == last + [.closed(Self.report), nil])
