@@ -205,6 +205,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
+                "subflow-probe",
             ],
             swiftSettings: strict),
     ],

@@ -29,7 +29,7 @@ public final class MultipathConnection: Sendable {
     /// gRPC: reports what it does, and steers its subflows as far as that is possible. Its socket has the kernel's
     /// path manager, unless it was made by this library or the administrator has chosen otherwise.
     ///
-    /// `transferReport().control` says how far it is steered.
+    /// `transferReport().control` says how far it is steered, from the beginning.
     ///
     /// - Parameters:
     ///   - channel: a connected channel of a TCP or MPTCP socket.
@@ -37,28 +37,37 @@ public final class MultipathConnection: Sendable {
     ///   - scope: what may be changed where this connection can't be steered on its own.
     ///   - policy: which paths may be used.
     ///   - whenPathIsRefused: what happens where its path is not allowed any more, and it can't leave it.
+    ///   - requiresSteering: whether a connection that can only be observed is an error. The channel stays as it was then.
     ///   - connector: its monitor tells of paths; the process's own unless given.
-    /// - Throws: `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
+    /// - Throws: `SteeringUnavailableError`; `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
     ///   `PathMonitorError` where this machine's paths can't be read.
     public convenience init(
         adopting channel: any Channel, mode: MultipathMode = .handover, scope: SteeringScope = .connection,
         policy: PathPolicy = PathPolicy(), whenPathIsRefused: PathRefusalAction = .report,
-        connector: Connector = .shared
+        requiresSteering: Bool = false, connector: Connector = .shared
     ) async throws {
         // Paths must be known before the bytes of the first can be booked.
         _ = try await connector.monitor.currentPath()
-        let follower = try await channel.eventLoop.submit {
+        let (follower, counter) = try await channel.eventLoop.submit {
             let follower = try channel.withDescriptor {
                 try ConnectionFollower(
                     adopting: $0, SteeringConfiguration(mode: mode, policy: policy),
                     maySteerAll: scope == .networkNamespace, whenRefused: whenPathIsRefused,
                     monitor: connector.monitor)
             }
-            try channel.pipeline.syncOperations.addHandler(TransferCounter(follower), position: .first)
-            return follower
+            let counter = TransferCounter(follower)
+            try channel.pipeline.syncOperations.addHandler(counter, position: .first)
+            return (follower, NIOLoopBound(counter, eventLoop: channel.eventLoop))
         }.get()
         self.init(counted: channel, follower)
         begin(nil)
+        await follower.settled()
+        guard requiresSteering, case .observeOnly(let limit) = follower.control else { return }
+        follower.stop()
+        try? await channel.eventLoop.flatSubmit {
+            channel.pipeline.syncOperations.removeHandler(counter.value)
+        }.get()
+        throw SteeringUnavailableError(limit: follower.transport.isMPTCP ? limit : .plainTCP)
     }
 
     /// - Parameter channel: with a `TransferCounter`.
@@ -76,11 +85,11 @@ public final class MultipathConnection: Sendable {
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
-        follower.closes { [channel, follower] refusal in
+        follower.closes { [channel, weak follower] refusal in
             channel.eventLoop.execute {
                 channel.pipeline.fireErrorCaught(PathNotAllowedError(refusal: refusal))
                 // What is left in the kernel's buffers is not to go over this path.
-                follower.abort()
+                follower?.abort()
                 channel.closeAtOnce()
             }
         }
@@ -166,6 +175,15 @@ public struct PathNotAllowedError: Error, Sendable, Hashable, CustomStringConver
 
     /// `wlan0 is not allowed any more: constrained; wwan0 is`
     public var description: String { "\(refusal)" }
+}
+
+/// The subflows of an adopted connection can't be steered.
+public struct SteeringUnavailableError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What stands in the way.
+    public var limit: ControlLimit
+
+    /// `can't be steered: ` and why.
+    public var description: String { "can't be steered: \(limit)" }
 }
 
 /// What steering may change where a connection can't be steered on its own, because its socket was made elsewhere.

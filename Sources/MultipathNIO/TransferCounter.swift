@@ -3,7 +3,7 @@ import NIOCore
 
 /// Stands first in a channel's pipeline, and says to the connection's follower what is sent and received, and that no more
 /// will be sent: the FIN waits for another path to stand by, because none can be made after it.
-final class TransferCounter: ChannelDuplexHandler {
+final class TransferCounter: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
 

@@ -54,6 +54,59 @@ extension Labs {
             #expect(seen.joins == 0 && !seen.events.contains("joined"), "\(seen)")
         }
 
+        /// The client's processor time and the announcements that came in (net/mptcp/mib.c), in five seconds of a flood.
+        @Test("costs the client two hundredths of a processor where it announces addresses without end")
+        func flood() throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let mpconnect = LabCommand.program("mpconnect")
+            let outcome = try LabCommand.lab(
+                [
+                    "--wifi", "rtt=2ms,rate=100mbit", "--cellular", "rtt=4ms,rate=100mbit", "--families",
+                    "ipv4",
+                    "--serve",
+                    """
+                    cd '\(folder.path)'
+                    echo userspace > /proc/sys/net/mptcp/path_manager
+                    '\(LabCommand.program("subflow-probe"))' flood 8 > flood &
+                    exec '\(mpconnect)' --listen -v :7000 < /dev/null > got 2> server
+                    """,
+                ],
+                """
+                cd '\(folder.path)'
+                pause() { read -t $1 <> <(:); }
+                for _ in $(seq 1000); do grep -qs listening server && grep -qs listens flood && break; pause 0.01; done
+                export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive'
+                mkfifo in; exec 3<> in
+                '\(mpconnect)' -v --no-progress "$MPLAB_SERVER:7000" < in > out 2> events 3<&- &
+                client=$!
+                echo hello >&3
+                counted() {
+                    awk '/^MPTcpExt:/ { if (!n) { n = split($0, names) } else { split($0, values) } }
+                        END { for (i = 1; i <= n; i++) if (names[i] == "AddAddr") print values[i] }' /proc/net/netstat
+                }
+                used() { set -- $(sed 's/.*) //' /proc/$client/stat); echo $((${12} + ${13})); }
+                for _ in $(seq 1000); do [ "$(counted)" -gt 100 ] && break; pause 0.01; done
+                pause 1
+                came=$(counted); ticks=$(used); begun=${EPOCHREALTIME/./}
+                pause 5
+                echo "announced $(($(counted) - came))"
+                echo "microseconds $((($(used) - ticks) * 1000000 / $(getconf CLK_TCK))) of $((${EPOCHREALTIME/./} - begun))"
+                kill $client
+                cat events server flood
+                """)
+            let lines = outcome.lines.map { $0.split(separator: " ") }
+            let announced = lines.first { $0.first == "announced" }.flatMap { Int($0[1]) }
+            let time = lines.first { $0.first == "microseconds" }.map {
+                (Int($0[1]) ?? .max, Int($0[3]) ?? 0)
+            }
+            let (used, passed) = try #require(time, "\(outcome)")
+            #expect((announced ?? 0) > 1000, "\(outcome)")
+            #expect(used * 50 <= passed, "\(outcome)")
+            print("flood:", announced ?? 0, "announcements,", used, "us of", passed)
+        }
+
         @Test(
             "sends the client nowhere that is none of its business",
             arguments: ["192.168.77.1", "10.1.2.3", "169.254.7.7", "192.0.2.18"])

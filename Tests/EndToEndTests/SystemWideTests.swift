@@ -39,6 +39,17 @@ extension Labs {
             #expect(count("after ", in: outcome) == 0, "no endpoint is left behind: \(outcome)")
         }
 
+        @Test("go on with a download where Wi-Fi falls silent, though they send nothing")
+        func download() throws {
+            let outcome = try probe("handover download --ms 5000 --at 2500 wlan0 blackhole")
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(count("control system_wide", in: outcome) == 1, "\(outcome)")
+            #expect(count("intact true", in: outcome) == 1, "\(outcome)")
+            #expect(count("moved from wlan0 to wwan0", in: outcome) == 1, "\(outcome)")
+            let stalls = outcome.lines.compactMap { $0.hasPrefix("stall ") ? Int($0.dropFirst(6)) : nil }
+            #expect(stalls.count == 1 && stalls.allSatisfy { $0 < 1000 }, "\(outcome)")
+        }
+
         @Test("go back to a path that returns")
         func goBack() throws {
             let outcome = try probe(

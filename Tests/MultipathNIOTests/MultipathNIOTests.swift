@@ -101,6 +101,24 @@ struct MultipathNIOTests {
         #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
     }
 
+    @Test(
+        "adopts no channel that must be steered and can't be, and leaves it as it was",
+        arguments: [true, false])
+    func cannotSteer(isMPTCP: Bool) async throws {
+        let (seen, _) = try await withEcho { port in
+            let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .enableMPTCP(isMPTCP)
+                .connect(host: "127.0.0.1", port: port, channelInitializer: Self.wrap)
+            let error = await #expect(throws: SteeringUnavailableError.self) {
+                _ = try await MultipathConnection(adopting: stream.channel, requiresSteering: true)
+            }
+            return (limit: error?.limit, read: try await exchange(stream, bytes: 5))
+        }
+        #expect(seen.read == 5)
+        #expect(
+            seen.limit == (isMPTCP ? LocalSocketSource().level.limit ?? .foreignSocket : .plainTCP))
+    }
+
     @Test("tells a connection's events in order, from establishment to the end")
     func events() async throws {
         let (events, _) = try await withEcho { port in
@@ -186,6 +204,23 @@ struct MultipathNIOTests {
         }
         let heard = await lines.prefix { !$0.isEmpty }.reduce(into: []) { $0.append($1) }
         #expect(heard == ["connected over lo", "closed after 5 bytes"])
+    }
+
+    @Test("is not made for a task that was cancelled before, and the error says so")
+    func cancelledBefore() async throws {
+        let listener = try await MultipathServerBootstrap().bind(
+            to: anyPort, childChannelInitializer: Self.wrap)
+        let port = Int(listener.endpoint.port)
+        // The paths are known, so that no task but the caller's is there to be cancelled.
+        _ = try await Connector.shared.monitor.currentPath()
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await MultipathConnection.connect(host: "127.0.0.1", port: port)
+        }
+        task.cancel()
+        let error = await #expect(throws: ConnectionError.self) { try await task.value.channel.close() }
+        #expect(error?.code == .cancelled)
+        try await listener.executeThenClose { _ in }
     }
 
     @Test("has TCP_NODELAY on, by MPTCP and by TCP")

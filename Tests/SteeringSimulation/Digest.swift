@@ -44,6 +44,8 @@ extension Digest {
             add(tag: 4)
         case .firstSubflowEnded:
             add(tag: 6)
+        case .preparedToEnd:
+            add(tag: 7)
         case .share(let verdict):
             add(tag: 5)
             add(verdict.interface)

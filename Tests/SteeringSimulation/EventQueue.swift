@@ -72,6 +72,8 @@ enum SimulatedEvent {
 struct SimulatedProbe {
     let path: Int
     let key: PathKey
+    /// Whether it leads to the server.
+    let isAnswered: Bool
     let startedAt: Int64
 }
 
@@ -79,6 +81,8 @@ struct SimulatedProbe {
 enum SimulatedNotice {
     case established(subflow: Int)
     case closed(subflow: Int, error: Int32?, reset: ResetReason?)
+    case announced(UInt8, IPEndpoint)
+    case removed(UInt8)
     case lost
 }
 
@@ -100,6 +104,17 @@ enum SimulatedPacket {
     case probe
     case end
     case reset(ResetReason?)
+
+    var isData: Bool { if case .data = self { true } else { false } }
+
+    var mayBeOvertaken: Bool {
+        switch self {
+        case .data, .acknowledgement: true
+        case .join, .joinAnswer, .joinEnd, .joinConfirmation, .removeAddress, .priority, .probe, .end,
+            .reset:
+            false
+        }
+    }
 }
 
 /// The two ends of a simulated connection.

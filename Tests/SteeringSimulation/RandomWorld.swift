@@ -36,12 +36,21 @@ struct RandomWorld: CustomStringConvertible {
         // Bulk transfers are steered with more care than what is small.
         options.chunkSize = seed.isMultiple(of: 2) ? 10_000 : 1000
         options.monitorDelay = .milliseconds(Int(draw(20)))
+        // What came later draws from numbers of its own: the rest of each world stays as it was.
+        random = SimulatedRandom(seed: ~seed)
+        if oneIn(2) { makeBursts() }
+        if oneIn(3) { makeBottlenecks() }
+        if oneIn(4) { for place in paths.indices { paths[place].reordering = pick([0, 0.01, 0.1, 0.5]) } }
+        if oneIn(4) { makeHostile() }
+        if oneIn(6) { makeFreezes() }
     }
 
     /// Whether everything works again in the end, and the user says when data moves: then the machine comes to rest.
     var endsWell: Bool {
-        let heals = changes.last.map { if case .heal = $0.change { true } else { false } } ?? false
-        return heals && configuration.hasHints && paths.allSatisfy { $0.joins == .accepted }
+        // (What a server says where it can be reached breaks nothing.)
+        let heals = changes.last { !$0.change.isWord }?.change.isHealing ?? false
+        return heals && configuration.hasHints && !options.deniesFirst
+            && paths.allSatisfy { $0.joins == .accepted }
     }
 
     func begin() -> Simulation {
@@ -134,6 +143,67 @@ struct RandomWorld: CustomStringConvertible {
         changes.sort { $0.time < $1.time }
     }
 
+    // MARK: What came later
+
+    /// Senders that send as BBR does.
+    private mutating func makeBursts() {
+        for place in traffic.phases.indices {
+            let end: SimulatedEnd
+            switch traffic.phases[place].pattern {
+            case .upload, .both: end = .client
+            case .download: end = .server
+            case .idle, .requests, .bursts: continue
+            }
+            traffic.phases[place].pattern = .bursts(
+                from: end, of: pick([4, 8, 16, 32]), pause: time(300..<5000))
+        }
+    }
+
+    private mutating func makeBottlenecks() {
+        for place in paths.indices where !oneIn(4) {
+            paths[place].chunkTime = pick([100_000, 500_000, 2_000_000])
+            // Shallow: some chunks. Deep: up to some tenths of a second.
+            let chunks = oneIn(2) ? pick([3, 6, 12]) : 1000
+            paths[place].queue = min(
+                Int64(chunks) * paths[place].chunkTime, pick([50, 100, 300]) * 1_000_000)
+        }
+    }
+
+    /// A server that says where else it can be reached, truly or not, and takes that back.
+    private mutating func makeHostile() {
+        options.server = IPEndpoint(IPAddress(ipv4: 0x5DB8_D822), port: 443)
+        options.otherServers = [IPEndpoint(IPAddress(ipv4: 0x5DB8_D823), port: 443)]
+        options.deniesFirst = oneIn(4)
+        let own = paths[first].address
+        // Its own, one where nobody is, and what is none of its business.
+        let addresses =
+            [0x5DB8_D823, 0x5DB8_D8FE, 0x7F00_0001, 0xE000_0001, 0, 0xC0A8_0101, 0xA9FE_0101, 0xFFFF_FFFF]
+            .map { IPAddress(ipv4: $0) } + [
+                own, IPAddress(ipv6: 0x2600_1406 << 32, 1), IPAddress(ipv6: 0, 1),
+            ]
+        var removals = 0
+        for _ in 0..<draw(20) {
+            let id = UInt8(oneIn(3) ? draw(256) : draw(4))
+            let start = time(0..<10_000)
+            switch draw(8) {
+            case 0: changes.append((start, .flood(Int(draw(400)))))
+            case 1, 2:
+                // Of what carries, twice at most: each time the pause before the next subflow grows.
+                removals += id == 0 ? 1 : 0
+                if id != 0 || removals <= 2 { changes.append((start, .remove(id))) }
+            default: changes.append((start, .announce(id, IPEndpoint(pick(addresses), port: 443))))
+            }
+        }
+        changes.sort { $0.time < $1.time }
+    }
+
+    private mutating func makeFreezes() {
+        for _ in 0...draw(3) {
+            let start = Int64(time(100..<11_000).wholeNanoseconds)
+            options.freezes.append(start..<start + time(20..<600).wholeNanoseconds)
+        }
+    }
+
     private mutating func change(_ path: Int) -> (SimulatedChange, undo: SimulatedChange?) {
         let works = SimulatedChange.open(path, upwards: true, downwards: true)
         switch draw(20) {
@@ -165,6 +235,7 @@ struct RandomWorld: CustomStringConvertible {
                 + (configuration.hasHints ? "" : ", no hints") + (steersServer ? ", server steers too" : "")
                 + (options.delaysAcknowledgements ? ", delayed acks" : "")
                 + (options.losesEvents > 0 ? ", loses events" : "")
+                + (options.deniesFirst ? ", denies its first address" : "")
                 + ", timer lag \(options.timerLag), patience \(configuration.pathLossTimeout)",
             "  \(configuration.policy)",
         ]
@@ -172,10 +243,14 @@ struct RandomWorld: CustomStringConvertible {
             lines.append(
                 "  \(path.name) \(path.roundTrip / 1_000_000) ms, loss \(path.loss), jitter \(path.jitter)"
                     + (path.isExpensive ? ", expensive" : "") + (path.isConstrained ? ", constrained" : "")
-                    + (path.exists ? "" : ", not there") + ", joins \(path.joins)")
+                    + (path.exists ? "" : ", not there") + ", joins \(path.joins)"
+                    + (path.chunkTime > 0
+                        ? ", chunk \(path.chunkTime / 1000) us, queue \(path.queue / 1000) us" : "")
+                    + (path.reordering > 0 ? ", reordering \(path.reordering)" : ""))
         }
         for phase in traffic.phases { lines.append("  \(phase.start) \(phase.pattern)") }
         for change in changes { lines.append("  \(change.time) \(change.change)") }
+        for freeze in options.freezes { lines.append("  \(freeze) ns: nothing runs") }
         return lines.joined(separator: "\n")
     }
 }

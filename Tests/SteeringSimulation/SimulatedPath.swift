@@ -37,6 +37,17 @@ package struct SimulatedPath: Sendable {
     package var isOpenUpwards = true
     package var isOpenDownwards = true
     package var joins = JoinFate.accepted
+    /// The share of packets that later ones overtake.
+    package var reordering = 0.0
+    /// How long the bottleneck takes for a chunk, in nanoseconds; 0 where there is none.
+    package var chunkTime: Int64 = 0
+    /// For how many nanoseconds of its time chunks may wait there, in each direction. What comes then is dropped.
+    package var queue: Int64 = 0
+    /// When it is done with what waits there.
+    var busyUpwards: Int64 = 0
+    var busyDownwards: Int64 = 0
+    /// Whether anything has happened to it that its packets could feel.
+    package internal(set) var wasTouched = false
     /// Counts how often what is on the way forgot its subflows.
     package var memory = 0
     /// Since when packets and handshakes have been getting through as they do now; nil while they do not.
@@ -56,6 +67,28 @@ package struct SimulatedPath: Sendable {
     }
 
     package var roundTrip: Int64 { upwards + downwards }
+
+    /// How much longer than usual a packet takes that others overtake, at most.
+    var overtaking: Int64 { reordering > 0 ? roundTrip / 4 : 0 }
+
+    /// How long a chunk and its acknowledgement take at most.
+    package var longestRoundTrip: Int64 {
+        Int64(Double(roundTrip) * (1 + jitter)) + 2 * (queue + chunkTime + overtaking)
+    }
+
+    /// How many round trips it takes at most until all that a connection may have under way has passed the bottleneck: it is
+    /// sent in bursts, and again in bursts.
+    package var burstTrips: Int64 {
+        chunkTime == 0 ? 0 : Int64(Simulation.maximumOutstanding) / (queue / chunkTime + 1)
+    }
+
+    /// Whether its packets may get lost.
+    package var mayLose: Bool { loss > 0 || chunkTime > 0 }
+
+    /// Whether nothing was ever wrong with it: who takes it for dead is mistaken.
+    package var isSound: Bool {
+        isUsable && isOpenUpwards && isOpenDownwards && joins == .accepted && loss == 0 && !wasTouched
+    }
 
     /// Whether the kernel routes Internet traffic this way.
     package var isUsable: Bool { exists && isUp && hasCarrier && hasAddress && hasRoute }
@@ -128,4 +161,20 @@ package enum SimulatedChange: Sendable {
     case sleep(forgets: Bool)
     /// Everything gets through again, everywhere.
     case heal
+    /// The server announces an address (ADD_ADDR), its own or any other.
+    case announce(UInt8, IPEndpoint)
+    /// It announces so many, one each millisecond.
+    case flood(Int)
+    /// It takes an address back (RM_ADDR).
+    case remove(UInt8)
+
+    /// Whether it is what the server says of its addresses.
+    var isWord: Bool {
+        switch self {
+        case .announce, .flood, .remove: true
+        default: false
+        }
+    }
+
+    var isHealing: Bool { if case .heal = self { true } else { false } }
 }

@@ -61,6 +61,7 @@ final class SimulatedSteering {
     func timeReached(_ world: Simulation) {
         // A timer that was replaced by an earlier one.
         guard let timer, timer <= world.now else { return }
+        world.wakeUps += 1
         self.timer = nil
         if !machine.agenda.needsSample(at: time(world)) { perform(machine.timeReached(time(world)), world) }
         settle(world)
@@ -88,8 +89,8 @@ final class SimulatedSteering {
             next += 1
             let place = world.steps.count
             world.steps.append(.init(time: world.now, end: end, action: action))
-            if case .startProbe(let path, let interface, _) = action,
-                !world.startProbe(path, at: interface)
+            if case .startProbe(let path, let interface, let remote) = action,
+                !world.startProbe(path, at: interface, to: remote)
             {
                 pending += machine.probeFailed(path, at: time(world))
             }

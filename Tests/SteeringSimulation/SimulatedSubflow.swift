@@ -8,6 +8,9 @@ struct SimulatedSubflow {
     let address: IPAddress
     let port: UInt16
     let id: UInt8
+    /// Where it leads to, and that address's id.
+    let remote: IPEndpoint
+    let remoteID: UInt8
     let memory: Int
     /// Whether the first packet said that it is to stand by.
     let beginsAsBackup: Bool
@@ -49,6 +52,9 @@ struct SubflowHalf {
     var variation: Int64 = 0
     var minimum = Int64.max
     var timeouts = 0
+    /// Whether the timer is to send the last segment once more (RFC 8985 section 7), and has since the last acknowledgement.
+    var isLossProbe = false
+    var isProbed = false
     /// What was sent before the timer fired last counts as lost.
     var lostBefore = Int64.min
     var timerDue = Int64.max
@@ -66,6 +72,9 @@ struct SubflowHalf {
     var expected = 0
     var early: [Int] = []
     var dataReceivedAt: Int64 = 0
+    var segmentsReceived: UInt32 = 0
+    /// The round trip as the receiving end sees it (tcp_rcv_rtt_update, with timestamps).
+    var receiverTrip: Int64 = 0
     var acknowledgementAt: Int64 = 0
     /// A segment that is to be acknowledged a little later: which, and when it was sent.
     var owed: (sequence: Int, sentAt: Int64)?
@@ -78,6 +87,13 @@ struct SubflowHalf {
         return min(base << Int64(min(timeouts, 10)), 120_000_000_000)
     }
 
+    /// When the timer is to fire, and for what (tcp_schedule_loss_probe).
+    mutating func setTimer(at now: Int64) {
+        let margin: Int64 = inFlight.count == 1 ? 200_000_000 : 2_000_000
+        isLossProbe = timeouts == 0 && !isProbed && smoothed * 2 + margin < retransmissionTimeout
+        timerDue = now + (isLossProbe ? smoothed * 2 + margin : retransmissionTimeout)
+    }
+
     mutating func measure(_ time: Int64) {
         minimum = min(minimum, time)
         if smoothed == 0 {
@@ -86,6 +102,10 @@ struct SubflowHalf {
             variation += (abs(smoothed - time) - variation) / 4
             smoothed += (time - smoothed) / 8
         }
+    }
+
+    mutating func measureReceiving(_ time: Int64) {
+        receiverTrip = receiverTrip == 0 ? time : receiverTrip + (time - receiverTrip) / 8
     }
 
     mutating func begin(at now: Int64) {

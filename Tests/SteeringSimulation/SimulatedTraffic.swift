@@ -7,6 +7,9 @@ package struct SimulatedTraffic: Sendable {
         case upload(every: Duration)
         case download(every: Duration)
         case both(every: Duration)
+        /// As BBR sends: once each round trip, more each time up to so many chunks; and first after `pause`, then every ten
+        /// seconds, nothing for 200 ms, to see how long the way takes without it (PROBE_RTT).
+        case bursts(from: SimulatedEnd, of: Int, pause: Duration)
     }
 
     /// What a chunk is for its reader.

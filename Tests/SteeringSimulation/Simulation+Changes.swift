@@ -4,6 +4,7 @@ import PathCore
 
 extension Simulation {
     func change(_ change: SimulatedChange) {
+        noteTouch(change)
         switch change {
         case .roundTrip(let path, let time):
             paths[path].upwards = time.wholeNanoseconds / 2
@@ -60,6 +61,38 @@ extension Simulation {
                     ($0.hasAddress, $0.hasRoute) = (true, true)
                 }
             }
+        case .announce(let id, let endpoint): announce(id, endpoint, after: 0)
+        case .flood(let count):
+            for number in 0..<count {
+                let address = IPAddress(ipv4: UInt32(truncatingIfNeeded: random.next()))
+                let id = UInt8(random.next() % 255 + 1)
+                announce(id, IPEndpoint(address, port: 443), after: Int64(number) * 1_000_000)
+            }
+        case .remove(let id):
+            if let delay = delayFromServer { after(delay, .notice(.client, .removed(id))) }
+        }
+    }
+
+    private func announce(_ id: UInt8, _ endpoint: IPEndpoint, after pause: Int64) {
+        guard let delay = delayFromServer else { return }
+        after(pause + delay, .notice(.client, .announced(id, endpoint)))
+    }
+
+    /// How long the server's word takes over a subflow that works; nil where there is none.
+    private var delayFromServer: Int64? { sharedPaths.first { paths[$0].works }.map { paths[$0].downwards } }
+
+    /// Keeps which paths' packets have felt anything.
+    private func noteTouch(_ change: SimulatedChange) {
+        switch change {
+        case .roundTrip(let path, _), .jitter(let path, _), .loss(let path, _), .open(let path, _, _),
+            .forget(let path), .joins(let path, _), .up(let path, _), .carrier(let path, _),
+            .address(let path, _), .route(let path, _), .plugged(let path, _), .renumber(let path):
+            paths[path].wasTouched = true
+        case .sleep(let forgets):
+            if forgets { for path in paths.indices { paths[path].wasTouched = true } }
+        case .heal:
+            for path in paths.indices where !paths[path].isSound { paths[path].wasTouched = true }
+        case .expensive, .constrained, .announce, .flood, .remove: break
         }
     }
 
@@ -106,7 +139,7 @@ extension Simulation {
             interfaces: [
                 PathInterface(
                     index: 2, name: "eth0", type: Verdict(.wired, .kernel),
-                    addresses: [InterfaceAddress(Self.serverEndpoint.address, prefixLength: 24)], metric: 100,
+                    addresses: [InterfaceAddress(options.server.address, prefixLength: 24)], metric: 100,
                     supportsIPv4: true)
             ])
     }

@@ -62,7 +62,7 @@ extension Simulation {
     private func create(
         _ local: SubflowAction.LocalAddress, _ isBackup: Bool, _ remote: IPEndpoint, at end: SimulatedEnd
     ) -> ActionFailure? {
-        guard end == .client, remote == Self.serverEndpoint else {
+        guard end == .client, mayLead(to: remote) else {
             mistake = mistake ?? "a join to \(remote) from the \(end)"
             return .failed(Self.invalid)
         }
@@ -84,7 +84,8 @@ extension Simulation {
         remember(local, end)
         var subflow = SimulatedSubflow(
             path: place, index: path.index, address: path.address, port: takePort(), id: local.id,
-            memory: path.memory, beginsAsBackup: isBackup)
+            remote: remote, remoteID: announced.first { $0.value == remote }?.key ?? 0, memory: path.memory,
+            beginsAsBackup: isBackup)
         subflow.client.state = .synSent
         subflow.client.isBackup = isBackup
         subflows.append(subflow)
@@ -92,6 +93,19 @@ extension Simulation {
         send(.join(sentAt: now), number, from: .client)
         after(1_000_000_000, .handshake(subflow: number, attempt: 0))
         return nil
+    }
+
+    /// Whether the client may be sent to an endpoint: to the first unless that was denied, and to what was announced and not
+    /// taken back, which is to be an address on the Internet.
+    func mayLead(to remote: IPEndpoint) -> Bool {
+        if remote == options.server { return !options.deniesFirst || !isReady }
+        return announced.values.contains(remote)
+    }
+
+    /// Whether an address is one that a host on the Internet may have, and not this one.
+    func isOnInternet(_ address: IPAddress) -> Bool {
+        !paths.contains { $0.address == address } && !address.isUnspecified && !address.isMulticast
+            && !address.isLoopback && !address.isPrivate
     }
 
     /// Whether the id is the address's, or no address's.
@@ -172,6 +186,8 @@ extension Simulation {
         sample.acknowledged = half.acknowledged
         sample.delivered = half.delivered
         sample.retransmissions = half.retransmissions
+        sample.receivedSegments = half.segmentsReceived
+        sample.receiverRTT = .nanoseconds(half.receiverTrip / 1000 * 1000)
         sample.timeouts = UInt8(clamping: half.timeouts)
         if half.smoothed > 0 {
             let inFlight = options.chunkSize * UInt64(half.inFlight.count)

@@ -11,12 +11,35 @@ extension Simulation {
             goesUp ? path.isOpenUpwards : path.isOpenDownwards,
             path.loss == 0 || random.share() >= path.loss
         else { return }
+        guard let wait = waitAtBottleneck(subflows[number].path, goesUp: goesUp, isData: packet.isData)
+        else { return }
         var delay = goesUp ? path.upwards : path.downwards
         if path.jitter > 0 { delay += Int64(Double(delay) * path.jitter * random.share()) }
+        delay += wait
+        if path.reordering > 0, packet.mayBeOvertaken, random.share() < path.reordering {
+            delay += Int64(Double(path.overtaking) * random.share())
+            return after(delay, .packet(subflow: number, to: end.other, packet))
+        }
         // In order, as on most paths.
         let arrival = max(now + delay, subflows[number][end.other].lastArrival + 1)
         subflows[number][end.other].lastArrival = arrival
         queue.add(.packet(subflow: number, to: end.other, packet), at: arrival)
+    }
+
+    /// How long a packet waits at a path's bottleneck; nil where it is dropped. Only data takes up its time.
+    private func waitAtBottleneck(_ place: Int, goesUp: Bool, isData: Bool) -> Int64? {
+        let chunkTime = paths[place].chunkTime
+        guard chunkTime > 0 else { return 0 }
+        let busy = max(goesUp ? paths[place].busyUpwards : paths[place].busyDownwards, now)
+        let wait = busy - now
+        guard wait <= paths[place].queue else { return nil }
+        guard isData else { return wait }
+        if goesUp {
+            paths[place].busyUpwards = busy + chunkTime
+        } else {
+            paths[place].busyDownwards = busy + chunkTime
+        }
+        return wait + chunkTime
     }
 
     func arrive(_ packet: SimulatedPacket, _ number: Int, at end: SimulatedEnd) {
@@ -57,14 +80,20 @@ extension Simulation {
     // MARK: Probes by plain TCP
 
     /// - Returns: whether it leaves the client.
-    func startProbe(_ key: PathKey, at interface: InterfaceIndex) -> Bool {
+    func startProbe(_ key: PathKey, at interface: InterfaceIndex, to remote: IPEndpoint) -> Bool {
+        let isServers = remote == options.server || options.otherServers.contains(remote)
+        // (Where a subflow leads may be asked, whatever was said since.)
+        if !isServers, !mayLead(to: remote), !subflows.contains(where: { $0.remote == remote }) {
+            mistake = mistake ?? "a probe to \(remote)"
+        }
         guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else {
             return false
         }
         // As many as the library keeps.
         if probes.count >= 8, let oldest = probes.keys.min() { probes[oldest] = nil }
         nextProbe += 1
-        probes[nextProbe] = SimulatedProbe(path: path, key: key, startedAt: now)
+        probes[nextProbe] = SimulatedProbe(
+            path: path, key: key, isAnswered: isServers, startedAt: now)
         sendProbe(nextProbe, attempt: 0)
         return true
     }
@@ -75,19 +104,21 @@ extension Simulation {
         if attempt < 2 {
             after(1_000_000_000 << Int64(attempt), .probeAgain(number, attempt: attempt + 1))
         }
-        guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss else {
-            return
-        }
-        after(paths[path].upwards, .probe(number, arrives: true))
+        guard paths[path].isUsable, paths[path].isOpenUpwards, random.share() >= paths[path].loss,
+            let wait = waitAtBottleneck(path, goesUp: true, isData: false)
+        else { return }
+        after(paths[path].upwards + wait, .probe(number, arrives: true))
     }
 
     /// Whatever the server says to it, it says something.
     func probe(_ number: Int, arrives: Bool) {
-        guard let probe = probes[number] else { return }
+        guard let probe = probes[number], probe.isAnswered else { return }
         let path = paths[probe.path]
         if arrives {
-            guard path.isOpenDownwards, random.share() >= path.loss else { return }
-            after(path.downwards, .probe(number, arrives: false))
+            guard path.isOpenDownwards, random.share() >= path.loss,
+                let wait = waitAtBottleneck(probe.path, goesUp: false, isData: false)
+            else { return }
+            after(path.downwards + wait, .probe(number, arrives: false))
         } else if path.isUsable {
             probes[number] = nil
             steering[SimulatedEnd.client.rawValue]?.probeAnswered(
@@ -99,6 +130,9 @@ extension Simulation {
 
     private func answerJoin(_ number: Int, _ sentAt: Int64) {
         let path = paths[subflows[number].path]
+        let remote = subflows[number].remote
+        // Nobody is there.
+        guard remote == options.server || options.otherServers.contains(remote) else { return }
         if path.joins == .refused { return send(.reset(.prohibited), number, from: .server) }
         switch subflows[number].server.state {
         case .absent:
@@ -183,12 +217,25 @@ extension Simulation {
     }
 
     func deliver(_ notice: SimulatedNotice, to end: SimulatedEnd) {
+        switch notice {
+        // (An id has one address until that is taken back: what is nonsense takes no place.)
+        case .announced(let id, let endpoint): if isOnInternet(endpoint.address) { announced[id] = endpoint }
+        case .removed(let id):
+            announced[id] = nil
+            // What leads there ends (mptcp_pm_rm_addr_or_subflow).
+            for number in subflows.indices where subflows[number].remoteID == id {
+                close(number, end, error: nil, reset: nil, tells: .reset(.unspecified))
+            }
+        case .established, .closed, .lost: break
+        }
         let event: SubflowEvent =
             switch notice {
             case .established(let number):
                 .subflowEstablished(Self.token, facts(number, end), error: nil)
             case .closed(let number, let error, let reset):
                 .subflowClosed(Self.token, facts(number, end), SubflowEnd(error: error, reset: reset))
+            case .announced(let id, let endpoint): .announced(Self.token, remoteID: id, endpoint)
+            case .removed(let id): .removed(Self.token, remoteID: id)
             case .lost: .lost
             }
         steering[end.rawValue]?.take(event, self)
@@ -201,6 +248,17 @@ extension Simulation {
 
     func endpoints(of number: Int, _ end: SimulatedEnd) -> (local: IPEndpoint, remote: IPEndpoint) {
         let client = IPEndpoint(subflows[number].address, port: subflows[number].port)
-        return end == .client ? (client, Self.serverEndpoint) : (Self.serverEndpoint, client)
+        let server = subflows[number].remote
+        return end == .client ? (client, server) : (server, client)
+    }
+
+    /// An end's first data are acknowledged: from now on its kernel takes orders. The client has heard by then what the server
+    /// wishes (the C flag).
+    func becomeReady(_ end: SimulatedEnd) {
+        guard !endpoints[end.rawValue].isReady else { return }
+        endpoints[end.rawValue].isReady = true
+        guard end == .client, options.deniesFirst else { return }
+        steering[end.rawValue]?.take(
+            .established(Self.token, facts(0, end), isServer: false, deniesJoinToFirst: true), self)
     }
 }

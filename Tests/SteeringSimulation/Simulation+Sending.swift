@@ -68,8 +68,8 @@ extension Simulation {
     }
 
     private func startTimer(_ number: Int, _ end: SimulatedEnd) {
-        let due = now + subflows[number][end].retransmissionTimeout
-        subflows[number][end].timerDue = due
+        subflows[number][end].setTimer(at: now)
+        let due = subflows[number][end].timerDue
         guard due < subflows[number][end].timerEvent else { return }
         subflows[number][end].timerEvent = due
         queue.add(.retransmission(subflow: number, end), at: due)
@@ -77,13 +77,20 @@ extension Simulation {
 
     func timerFired(_ number: Int, _ end: SimulatedEnd) {
         // An event that was overtaken by an earlier one.
-        guard subflows[number][end].timerEvent == now else { return }
+        guard subflows[number][end].timerEvent <= now else { return }
         subflows[number][end].timerEvent = .max
         let due = subflows[number][end].timerDue
         guard due < .max else { return }
         if due > now {
             subflows[number][end].timerEvent = due
             return queue.add(.retransmission(subflow: number, end), at: due)
+        }
+        if subflows[number][end].isLossProbe {
+            subflows[number][end].isProbed = true
+            if let last = subflows[number][end].inFlight.lastIndex(where: { !$0.isReceived }) {
+                retransmit(last, number, end)
+            }
+            return startTimer(number, end)
         }
         subflows[number][end].timeouts += 1
         subflows[number][end].lostBefore = now
@@ -151,6 +158,10 @@ extension Simulation {
         }
         subflows[number][end].acknowledgementAt = now
         subflows[number][end].dataReceivedAt = now
+        subflows[number][end].segmentsReceived += 1
+        let path = paths[subflows[number].path]
+        subflows[number][end].measureReceiving(
+            now - sentAt + (end == .client ? path.upwards : path.downwards))
         if sequence == subflows[number][end].expected {
             subflows[number][end].expected += 1
             while let place = subflows[number][end].early.firstIndex(of: subflows[number][end].expected) {
@@ -216,6 +227,7 @@ extension Simulation {
         guard isNew else { return }
         subflows[number][end].measure(now - echo)
         subflows[number][end].timeouts = 0
+        subflows[number][end].isProbed = false
         if subflows[number][end].inFlight.isEmpty {
             subflows[number][end].timerDue = .max
             return
@@ -228,11 +240,12 @@ extension Simulation {
             return !segment.isReceived && segment.sentAt < before
         }
         for place in lost.prefix(2) { retransmit(place, number, end) }
-        // Lost is what was sent before something that has arrived (RFC 8985, and no path here changes the order): all
-        // of it goes again at once.
+        // Lost is what was sent before something that has arrived (RFC 8985), a while before where the path changes the order:
+        // all of it goes again at once.
+        let overtaking = paths[subflows[number].path].overtaking
         for place in subflows[number][end].inFlight.indices {
             let segment = subflows[number][end].inFlight[place]
-            if !segment.isReceived, segment.sentAt < echo, segment.sentAt >= before {
+            if !segment.isReceived, segment.sentAt + overtaking < echo, segment.sentAt >= before {
                 retransmit(place, number, end)
             }
         }
@@ -240,6 +253,6 @@ extension Simulation {
 
     func takeDataAcknowledgement(_ next: Int, at end: SimulatedEnd) {
         endpoints[end.rawValue].acknowledged = max(endpoints[end.rawValue].acknowledged, next)
-        if next > 0 { endpoints[end.rawValue].isReady = true }
+        if next > 0 { becomeReady(end) }
     }
 }

@@ -5,6 +5,7 @@ import PathCore
 extension Simulation {
     func begin(phase: Int) {
         awaitsRequest = false
+        burst = Burst()
         tick(phase)
     }
 
@@ -31,12 +32,23 @@ extension Simulation {
             write(.bulk, from: .client)
             write(.bulk, from: .server)
             after(pause.wholeNanoseconds, .tick(phase: number))
+        case .bursts(let end, let most, let firstPause):
+            if burst.pauseAt == nil { burst.pauseAt = now + firstPause.wholeNanoseconds }
+            burst.size = min(burst.size * 2, most)
+            for _ in 0..<burst.size { write(.bulk, from: end) }
+            let subflow = subflows[endpoints[end.rawValue].turn]
+            var pause = max(subflow[end].smoothed, Burst.leastTrip)
+            if let due = burst.pauseAt, now >= due {
+                pause += Burst.pause
+                burst.pauseAt = due + Burst.pauseInterval
+            }
+            after(pause, .tick(phase: number))
         }
     }
 
     func read(_ meaning: SimulatedTraffic.Meaning, by end: SimulatedEnd) {
         // The first data over, and the kernel takes orders.
-        endpoints[end.rawValue].isReady = true
+        becomeReady(end)
         switch meaning {
         case .bulk, .answer: break
         case .request(let answers):
@@ -51,4 +63,16 @@ extension Simulation {
         }
         steering[end.rawValue]?.dataMoves(self)
     }
+}
+
+/// How far a sender of bursts has got.
+struct Burst {
+    static let leastTrip: Int64 = 1_000_000
+    static let pause: Int64 = 200_000_000
+    static let pauseInterval: Int64 = 10_000_000_000
+
+    /// Chunks in the next one are twice as many.
+    var size = 2
+    /// When it pauses next.
+    var pauseAt: Int64?
 }

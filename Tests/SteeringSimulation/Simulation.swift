@@ -25,6 +25,15 @@ package final class Simulation {
         package var losesEvents: UInt64 = 0
         /// How long after a change the path monitor tells of it.
         package var monitorDelay = Duration.milliseconds(1)
+        /// Where the server is.
+        package var server = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
+        /// Where it is as well.
+        package var otherServers: [IPEndpoint] = []
+        /// Whether it takes no further subflow at the first (the C flag, RFC 8684 section 3.1).
+        package var deniesFirst = false
+        /// In nanoseconds: nothing runs then, no process, no kernel, no box on the way. (A virtual machine stands still; in a
+        /// crowded lab it is much the same.)
+        package var freezes: [Range<Int64>] = []
 
         package init() {}
     }
@@ -46,10 +55,11 @@ package final class Simulation {
     package internal(set) var mistake: String?
     /// How many samples were taken.
     package internal(set) var samples = 0
+    /// How often a machine's timer fired.
+    package internal(set) var wakeUps = 0
     /// What the client's monitor told last.
     package internal(set) var told = PathSnapshot()
 
-    static let serverEndpoint = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
     static let maximumInFlight = 32
     static let maximumOutstanding = 64
     static let token = ConnectionToken(7)
@@ -66,6 +76,11 @@ package final class Simulation {
     var generation: UInt64 = 0
     var resumes: UInt64 = 0
     var awaitsRequest = false
+    var burst = Burst()
+    /// What the client was told of the server's addresses.
+    var announced: [UInt8: IPEndpoint] = [:]
+    /// When the latest freeze ended.
+    package private(set) var thawedAt: Int64 = 0
     /// The plain handshakes that are under way.
     var probes: [Int: SimulatedProbe] = [:]
     var nextProbe = 0
@@ -84,7 +99,7 @@ package final class Simulation {
         let path = paths[first]
         var subflow = SimulatedSubflow(
             path: first, index: path.index, address: path.address, port: takePort(), id: 0,
-            memory: path.memory, beginsAsBackup: false)
+            remote: options.server, remoteID: 0, memory: path.memory, beginsAsBackup: false)
         for end in [SimulatedEnd.client, .server] {
             subflow[end].state = .established
             subflow[end].isConfirmed = true
@@ -105,8 +120,8 @@ package final class Simulation {
         configuration.isAcceptor = end == .server
         let client = IPEndpoint(subflows[0].address, port: subflows[0].port)
         let connection = SteeredConnection(
-            token: Self.token, local: end == .client ? client : Self.serverEndpoint,
-            remote: end == .client ? Self.serverEndpoint : client,
+            token: Self.token, local: end == .client ? client : options.server,
+            remote: end == .client ? options.server : client,
             interface: end == .client ? subflows[0].index : 2)
         let steering = SimulatedSteering(end, configuration, connection, at: now)
         self.steering[end.rawValue] = steering
@@ -127,6 +142,11 @@ package final class Simulation {
     /// - Returns: false where nothing is left to happen up to the given time.
     package func step(until end: Int64) -> Bool {
         guard let time = queue.nextTime, time <= end, let next = queue.takeFirst() else { return false }
+        if let freeze = options.freezes.first(where: { $0.contains(time) }) {
+            thawedAt = freeze.upperBound
+            queue.add(next.event, at: freeze.upperBound)
+            return true
+        }
         now = time
         take(next.event)
         return true

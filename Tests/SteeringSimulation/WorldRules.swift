@@ -44,6 +44,12 @@ struct WorldRules {
     private var recent: [Int64] = []
     private var momentCount = 0
     private var slowest: Int64 = 0
+    private let mode: MultipathMode
+    private let isDenied: Bool
+    /// The longest that nothing ran.
+    private let longestFreeze: Int64
+    /// The places of the paths that had a complete subflow when the latest step began.
+    private var carried: [Int] = []
     private let phases: [Int64]
     private var phase: Int64?
     private var readBefore = 0
@@ -56,6 +62,7 @@ struct WorldRules {
     /// For what was written until then the harder limit counts.
     private var hardUntil = [Int64.min, Int64.min]
     private var readyAt: Int64 = 0
+    private var burstTrips: Int64 = 0
     private var forgottenAt = Int64.min / 2
     private var lossyAt = Int64.min / 2
     /// Whether any path has been losing packets.
@@ -77,6 +84,9 @@ struct WorldRules {
         policy = world.configuration.policy
         patience = world.configuration.pathLossTimeout
         hasHints = world.configuration.hasHints
+        mode = world.configuration.mode
+        isDenied = world.options.deniesFirst
+        longestFreeze = world.options.freezes.map { Int64($0.count) }.max() ?? 0
         phases = world.traffic.phases.map(\.start.wholeNanoseconds)
         phase = phases.first
     }
@@ -95,8 +105,9 @@ struct WorldRules {
         while seen < world.steps.count {
             let step = world.steps[seen]
             seen += 1
-            if step.end == .client { take(step, world) }
+            if step.end == .client { take(step, world) } else { checkVerdict(step, world) }
         }
+        carried = world.openPaths.compactMap { $0.isComplete ? $0.path : nil }
         // A connection that was given up is its owner's to close.
         if isNews, !isOver { checkPermission(world) }
         told = world.told.generation
@@ -146,10 +157,39 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .startProbe, .share, .probeIdle, .firstSubflowEnded: break
+        case .startProbe, .share, .probeIdle, .firstSubflowEnded, .preparedToEnd: break
         case .tell(let event):
+            checkVerdict(step, world)
             take(event, world)
             events.append(event)
+        }
+    }
+
+    // MARK: Verdicts
+
+    /// A sender pauses, queues are full, packets come late: that is no fault of a path that carries.
+    private mutating func checkVerdict(_ step: Simulation.Step, _ world: Simulation) {
+        guard case .tell(let event) = step.action else { return }
+        switch event {
+        case .failed(let name, let trouble):
+            guard trouble.isSilence, isSound(name, world) else { return }
+            fail("the \(step.end): \(event), though nothing is wrong with it", world)
+        case .moved(let old, _, let reason):
+            // Other modes leave what is slow just now.
+            guard mode == .handover, isSound(old, world) else { return }
+            switch reason {
+            case .trouble, .stalled, .stuck: fail("\(event), though nothing is wrong with it", world)
+            case .refused, .preferred, .latency, .ended, .unneeded: break
+            }
+        case .joined, .left, .suspected, .cleared, .answered, .stranded, .pathLossTimedOut: break
+        }
+    }
+
+    /// Whether a path that had a subflow was never anything but well. An accepting end names it by the peer's address.
+    private func isSound(_ name: String, _ world: Simulation) -> Bool {
+        carried.contains { place in
+            let path = world.paths[place]
+            return path.isSound && (path.name == name || "\(path.address)" == name)
         }
     }
 
@@ -165,7 +205,9 @@ struct WorldRules {
             isOver = true
             let waited = strandedAt.map { world.now - $0 } ?? 0
             if waited < patience.wholeNanoseconds { fail("it gave up after \(waited) ns", world) }
-            if waited > patience.wholeNanoseconds + 100_000_000 { fail("it gave up late", world) }
+            if waited > patience.wholeNanoseconds + 100_000_000 + longestFreeze {
+                fail("it gave up late", world)
+            }
         case .joined, .left, .suspected, .cleared, .failed, .answered: break
         }
     }
@@ -242,7 +284,7 @@ struct WorldRules {
         if world.hasForgotten { forgottenAt = world.now }
         var best: (since: Int64, roundTrip: Int64)?
         // Of a path that has become slow only its own round trips can tell.
-        slowest = world.paths.reduce(slowest) { max($0, Int64(Double($1.roundTrip) * (1 + $1.jitter))) }
+        slowest = world.paths.reduce(slowest) { max($0, $1.longestRoundTrip) }
         for path in world.paths {
             guard let since = path.worksSince, since < best?.since ?? .max,
                 policy.refusal(of: path.interface) == nil
@@ -252,8 +294,11 @@ struct WorldRules {
         let isEmpty = !world.openPaths.contains { $0.isComplete }
         emptySince = isEmpty ? emptySince ?? world.now : nil
         guard let best else { return }
+        // Where the first address is denied, and the others lead nowhere, none can be made.
+        guard !isDenied else { return }
         if let emptySince,
-            world.now - max(emptySince, best.since) > Self.emptyLimit + Self.roundTrips * best.roundTrip
+            world.now - max(emptySince, best.since, world.thawedAt) > Self.emptyLimit + Self.roundTrips
+                * best.roundTrip
         {
             fail("no subflow for long, though a path works", world)
         }
@@ -270,7 +315,7 @@ struct WorldRules {
         if end == .server, world.now - forgottenAt < Self.forgottenLimit { return }
         // What a sender has on a forgotten subflow waits for its own kernel's timer.
         let forgotten = world.forgottenAt.map { $0 + Self.forgottenLimit } ?? 0
-        var begin = max(since, worksSince, forgotten, readyAt)
+        var begin = max(since, worksSince, forgotten, readyAt, world.thawedAt)
         let isUnknowing = end == .server && !canMiss(world)
         if isUnknowing {
             guard let reached = world.sharedPaths.compactMap({ world.paths[$0].worksSince }).min() else {
@@ -280,10 +325,11 @@ struct WorldRules {
             begin = max(begin, reached)
         }
         if end == .server { begin = max(begin, unreachableAt) }
-        let wait = world.now - begin - Self.roundTrips * roundTrip
+        burstTrips = world.paths.reduce(burstTrips) { max($0, $1.burstTrips) }
+        let wait = world.now - begin - (Self.roundTrips + burstTrips) * roundTrip
         longestStall = max(longestStall, wait)
         if world.paths.contains(where: { $0.loss > 0.05 }) { lossyAt = world.now }
-        if world.paths.contains(where: { $0.loss > 0 }) { mayLose = true }
+        if world.paths.contains(where: { $0.mayLose }) { mayLose = true }
         let isReader = end == .server && (isUnknowing || world.hasOrphans || !hasHints)
         var isHard = isReader || world.now - lossyAt < 2_000_000_000
         // What came behind it waits as long.

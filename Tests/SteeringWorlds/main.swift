@@ -2,6 +2,7 @@
 //
 //     swift run -c release steering-worlds 5000         worlds 1 to 5000
 //     swift run -c release steering-worlds 500 9001     worlds 9001 to 9500
+//     swift run -c release steering-worlds 1 74422      one world, and what was done in it
 //
 // The digest that it prints in the end stands for every order and its time: a change that is to leave steering as it is
 // leaves the digest as it is. 0 when no world is broken, 1 when one is, 2 for wrong arguments.
@@ -25,6 +26,12 @@ for seed in first..<first + count {
     let run = WorldRun(seed: seed)
     // In their order, so that each counts.
     digest = (digest &* 0x100_0000_01B3) ^ run.digest
+    if count == 1 {
+        for step in run.steps {
+            print(Double(step.time) / 1e9, step.end, step.action, step.failure.map { "\($0)" } ?? "")
+        }
+        print(run)
+    }
     if let what = run.broken {
         broken += 1
         print("WORLD=\(seed) \(what)")

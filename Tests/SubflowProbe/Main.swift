@@ -8,6 +8,7 @@
 //   claim               takes every name and lock that a lock of the setting could be, as far as this user can
 //   stall               holds the event thread for a tenth of a second
 //   forge FOLDER        writes a journal's entry: "kernel"
+//   flood SECONDS       has the first connection that is accepted announce addresses without a pause; prints how many
 
 import CLinux
 import Glibc
@@ -62,9 +63,10 @@ enum SubflowProbe {
             try EventThread.shared.perform { () throws(SystemError) in _ = usleep(100_000) }
             print("done")
         case "forge": forge(arguments[1])
+        case "flood": try flood(.seconds(Int(arguments[1])!))
         default:
             fatalError(
-                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | forge FOLDER"
+                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | forge FOLDER | flood SECONDS"
             )
         }
     }
@@ -80,6 +82,31 @@ enum SubflowProbe {
         }
         say("claimed")
         while true { pause() }
+    }
+
+    private static func flood(_ duration: Duration) throws {
+        let accepted = Locked<ConnectionToken?>(nil)
+        // Used on the event thread alone.
+        nonisolated(unsafe) let events = SubflowEvents(on: .shared)
+        _ = try EventThread.shared.perform { () throws(SystemError) in
+            events.start { event in
+                guard case .established(let token, _, isServer: true, _) = event else { return }
+                accepted.withLock { $0 = $0 ?? token }
+            }
+        }
+        say("listens")
+        while accepted.withLock({ $0 == nil }) { _ = usleep(10_000) }
+        guard let token = accepted.withLock({ $0 }) else { return }
+        let commands = try SubflowCommands()
+        var count = 0
+        let start = MonotonicTime.now
+        while start.duration(to: .now) < duration {
+            // 198.18.0.0/15 is for tests like this one (RFC 2544).
+            let number = UInt32(count % 250 + 1)
+            let address = IPAddress(ipv4: 0xC612_0000 + number)
+            if (try? commands.announce(token, .init(address, id: UInt8(number)))) != nil { count += 1 }
+        }
+        say("\(count)")
     }
 
     private static func forge(_ folder: String) {

@@ -47,8 +47,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     private let nextBooking = Atomic<Int64>(.max)
     /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
     private static let bookingInterval = Duration.milliseconds(100)
-    /// How long the books may go without a sample where glances are enough for the machines.
+    /// How long the books may go without a sample where glances are enough for the machines: so long, and so many looks where
+    /// those are far apart because there are many connections.
     private static let longestGlance = Duration.seconds(1)
+    private static let glancesBetweenBookings = 8
 
     /// - Parameters:
     ///   - descriptor: a connected socket's, which stays its owner's.
@@ -231,6 +233,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             state.descriptor = nil
             state.meter.end()
             state.newListeners = []
+            state.closer = nil
             count(&state)
             return (true, state.machines.take())
         }
@@ -241,6 +244,13 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             monitor.runtime.thread.submit { machines.end() }
         } else {
             _ = monitor.runtime.deferredStarts.remove(self)
+        }
+    }
+
+    /// Returns when what was begun on the event thread is done: how far an adopted connection can be steered is known then.
+    package func settled() async {
+        await withCheckedContinuation { continuation in
+            monitor.runtime.thread.submit { continuation.resume() }
         }
     }
 
@@ -327,7 +337,9 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         return state.withLock { state in
             guard let number = state.descriptor?.number else { return .closed }
             let now = MonotonicTime.now
-            if first != 0, mayGlance, state.sampled.duration(to: now) < Self.longestGlance,
+            let limit = max(
+                Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
+            if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
                 TransportSample.isAllAcknowledged(number)
             {
                 return .nothingWaits

@@ -31,15 +31,13 @@ final class FollowedFacts: Sendable {
     let permissions: SteeringRegistry.Permissions
     /// How its path is judged; nil for not at all.
     let viability: Viability?
-    /// What happens where the path of a connection that was adopted is not allowed any more.
-    private let whenRefused: PathRefusalAction
 
     init(
         transport: Transport, level: ControlLevel, token: ConnectionToken?, local: IPEndpoint?,
         remote: IPEndpoint?, interface: InterfaceIndex = 0, interfaceName: String? = nil,
         otherRemotes: [IPEndpoint] = [], established: MonotonicTime = .now, steering: SteeringConfiguration?,
         permissions: SteeringRegistry.Permissions = SteeringRegistry.Permissions(),
-        viability: Viability? = nil, whenRefused: PathRefusalAction = .report
+        viability: Viability? = nil
     ) {
         self.transport = transport
         self.level = level
@@ -53,7 +51,6 @@ final class FollowedFacts: Sendable {
         self.steering = steering
         self.permissions = permissions
         self.viability = viability
-        self.whenRefused = whenRefused
     }
 
     /// Which paths it may use; an accepted connection has no choice, and may use each.
@@ -74,6 +71,6 @@ final class FollowedFacts: Sendable {
             FollowedConnection(
                 interface: interface.index, local: local?.address, remote: remote.address,
                 families: viability?.families ?? [], isTCP: !transport.isMPTCP),
-            policy: policy, response: viability?.whenRefused ?? whenRefused)
+            policy: policy, response: viability?.whenRefused ?? .report)
     }
 }

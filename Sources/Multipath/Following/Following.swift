@@ -92,8 +92,8 @@ extension ListeningSocket {
 }
 
 extension ConnectionFollower {
-    /// Follows a connection that a listener accepted, or that other code opened, as soon as `begin` is said. Its own
-    /// path is not judged: it has no choice of paths.
+    /// Follows a connection that a listener accepted, or that other code opened, as soon as `begin` is said. An accepted
+    /// one's own path is not judged: it has no choice of paths.
     ///
     /// - Parameters:
     ///   - descriptor: the connection's, which stays its owner's.
@@ -106,15 +106,20 @@ extension ConnectionFollower {
     ) throws {
         let sample = TransportSample.read(descriptor)
         let token = sample?.token
+        let remote = SocketOption.remoteEndpoint(of: descriptor)
+        var viability: FollowedFacts.Viability?
+        if !configuration.isAcceptor, let remote {
+            viability = FollowedFacts.Viability(
+                families: [remote.address.family], policy: configuration.policy, whenRefused: whenRefused)
+        }
         let facts = FollowedFacts(
             transport: Transport(of: descriptor, sample, fallbackReason: fallbackReason),
             level: .observeOnly(because: .unsupervised), token: token,
             local: SocketOption.localEndpoint(of: descriptor),
-            remote: SocketOption.remoteEndpoint(of: descriptor),
-            steering: token == nil ? nil : configuration,
+            remote: remote, steering: token == nil ? nil : configuration,
             permissions: SteeringRegistry.Permissions(
                 isForeign: true, isAcceptor: configuration.isAcceptor, maySteerAll: maySteerAll),
-            whenRefused: whenRefused)
+            viability: viability)
         try self.init(descriptor, facts, sample: sample, monitor: monitor)
     }
 }

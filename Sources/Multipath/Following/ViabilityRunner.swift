@@ -56,6 +56,7 @@ final class ViabilityRunner: @unchecked Sendable {
                     families: subject.families, isTCP: !facts.transport.isMPTCP), configuration: configuration
             )
         }
+        machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
         perform(machine?.snapshot(snapshot, at: .now))
         expect(expectsData)
     }
@@ -84,6 +85,9 @@ final class ViabilityRunner: @unchecked Sendable {
 
     func timeReached() {
         guard agenda.nextDeadline != nil else { return }
+        if let snapshot = monitor.latestPath {
+            machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
+        }
         perform(machine?.timeReached(.now))
     }
 
@@ -114,18 +118,24 @@ final class ViabilityRunner: @unchecked Sendable {
                 }
                 host.tell(.viabilityChanged(isViable: isViable, reason: trouble))
             case .betterPath(let name): host.tell(.betterPathAvailable(name))
-            case .probe: probe()
+            case .probe:
+                probe(over: index) { runner in runner.perform(runner.machine?.probeAnswered(at: .now)) }
+            case .probeOther(let other):
+                probe(over: other) { runner in runner.perform(runner.machine?.answered(over: other, at: .now))
+                }
             }
         }
     }
 
-    private func probe() {
+    private func probe(
+        over interface: InterfaceIndex, answered: @escaping @Sendable (ViabilityRunner) -> Void
+    ) {
         let probes = probes ?? TCPProbes(monitor.runtime.thread)
         self.probes = probes
-        probes.start(to: remote, over: index) { [weak self] in
+        probes.start(to: remote, over: interface) { [weak self] in
             guard let self else { return }
-            monitor.suspicions.alive(index, since: .now)
-            perform(machine?.probeAnswered(at: .now))
+            monitor.suspicions.alive(interface, since: .now)
+            answered(self)
             host.settle()
         }
     }

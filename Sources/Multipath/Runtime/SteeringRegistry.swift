@@ -173,12 +173,14 @@ final class SteeringRegistry: @unchecked Sendable {
         if announcements.since.duration(to: now) >= .seconds(1) { announcements = (now, 0, [:]) }
         announcements.count += 1
         if announcements.count > Self.mostAnnouncements { events?.hideAnnouncements(for: .seconds(1)) }
-        guard members[token] != nil || announcements.own.count < Self.mostDenials else { return false }
+        guard members[token] != nil || announcements.own.count < Self.mostAnnouncers else { return false }
         announcements.own[token, default: 0] += 1
         return announcements.own[token, default: 0] > Self.mostOfOne
     }
 
     /// In a second: of one peer twice what is kept of its addresses, and of all what costs a few hundredths of a core.
     private static let mostOfOne = 16
+    /// Connections that are not followed yet and whose announcements are counted each for itself.
+    private static let mostAnnouncers = 256
     private static let mostAnnouncements = 2000
 }

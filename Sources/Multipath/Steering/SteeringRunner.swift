@@ -39,7 +39,6 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     private var isActive = false
     /// Who waits to send no more until another path stands by.
     private var whenPrepared: [@Sendable () -> Void] = []
-    private var preparation: EventThread.Token?
 
     init(
         _ machine: SteeringMachine, of token: ConnectionToken, control: any SubflowControl,
@@ -80,30 +79,10 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
         whenPrepared.append(body)
         perform(machine.prepareToEnd(at: .now))
-        if preparation == nil { checkPreparation(until: .now.advanced(by: Self.longestPreparation)) }
         host.settle()
     }
 
-    /// A handshake that takes longer is not waited for.
-    private static let longestPreparation = Duration.seconds(1)
-    private static let preparationLook = Duration.milliseconds(5)
-
-    private func checkPreparation(until end: MonotonicTime) {
-        preparation = nil
-        let now = MonotonicTime.now
-        let due = machine.preparedToEnd(at: now) ?? now.advanced(by: Self.preparationLook)
-        guard due <= now || now >= end else {
-            preparation = runtime.thread.schedule(at: min(due, end)) { [weak self] in
-                self?.checkPreparation(until: end)
-            }
-            return
-        }
-        endPreparation()
-    }
-
     private func endPreparation() {
-        if let preparation { runtime.thread.cancelTimer(preparation) }
-        preparation = nil
         let waiting = whenPrepared
         whenPrepared = []
         if !waiting.isEmpty { machine.hasEndedSending() }
@@ -111,6 +90,18 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     }
 
     func dataMoves() { machine.dataMoves(at: .now) }
+
+    /// Notes that data moves where a glance is enough to know of it.
+    /// - Returns: when to take that (`glance`); nil where it is not enough (`dataMoves`).
+    func glanceDue() -> MonotonicTime? {
+        let now = MonotonicTime.now
+        guard let pause = machine.agenda.pauseBeforeGlance(at: now) else { return nil }
+        machine.dataMovesCalmly(at: now)
+        return now.advanced(by: pause)
+    }
+
+    /// Whether a glance is still enough.
+    var mayGlance: Bool { machine.agenda.pauseBeforeGlance(at: .now) != nil }
 
     func timeReached() { perform(machine.timeReached(.now)) }
 
@@ -123,6 +114,11 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
             runtime.steering.drainEvents()
             look = host.look(mayGlance: false)
         }
+        return ingest(look)
+    }
+
+    /// - Returns: false where the connection is closed.
+    func ingest(_ look: SteeringLook) -> Bool {
         switch look {
         case .nothingWaits: machine.glance()
         case .sample(let sample, let written):
@@ -163,12 +159,15 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .firstSubflowEnded: host.firstSubflowEnded()
+            case .preparedToEnd: endPreparation()
             case .startProbe(let path, let interface, let remote):
                 if !startProbe(of: path, over: interface, to: remote) {
                     pending += machine.probeFailed(path, at: .now)
                 }
             }
         }
+        // Nothing will be said any more.
+        if machine.isOver { endPreparation() }
     }
 
     /// - Returns: whether it left this machine.

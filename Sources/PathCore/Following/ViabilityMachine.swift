@@ -9,11 +9,13 @@
 //     second reason.
 //  4. A path is better when the snapshot's order and the policy would choose it now. It has to stay so for a
 //     while before it is told, unless the one in use is not viable or not allowed any more. That it is gone
-//     again is told at once.
+//     again is told at once. One that connections have found silent is asked first, ever more seldom, and told when it
+//     has answered.
 //  5. Samples are asked for only while bytes are outstanding or awaited. An idle connection costs nothing.
 //
 // Call order: `snapshot` as snapshots come; `dataWasSent` and `expectData` as the user does; `probeAnswered`
-// after `.probe`; at `nextDeadline` a `sample` where `needsSample` says so, then `timeReached`.
+// after `.probe`, `answered` after `.probeOther`; at `nextDeadline` a `sample` where `needsSample` says so, then
+// `timeReached`. Before `snapshot` and `timeReached`, `suspect`.
 
 /// Decides what a connection's user is told of its path.
 package struct ViabilityMachine: Sendable {
@@ -21,6 +23,10 @@ package struct ViabilityMachine: Sendable {
         package var policy = PathPolicy()
         /// How long a path must have been the better one before it is told.
         package var betterPathDelay: Duration = .seconds(1)
+        /// How long after the first question a better path that was found silent is asked again, doubled each time …
+        package var doubtPause: Duration = .seconds(1)
+        /// … up to this.
+        package var longestDoubtPause: Duration = .seconds(30)
 
         package init() {}
     }
@@ -32,6 +38,8 @@ package struct ViabilityMachine: Sendable {
         case betterPath(String?)
         /// Start a handshake with the same peer over the same path; say `probeAnswered` if anything comes back.
         case probe
+        /// The same over a path that would be better; say `answered`.
+        case probeOther(InterfaceIndex)
     }
 
     private let connection: FollowedConnection
@@ -44,6 +52,16 @@ package struct ViabilityMachine: Sendable {
     /// When data was sent that no sample has seen yet.
     private var sentAt: MonotonicTime?
     private var candidate: (name: String, since: MonotonicTime)?
+    /// Other paths that connections have found silent lately.
+    private var silentPaths: Set<InterfaceIndex> = []
+    /// The path that would be better if it answered.
+    private var doubt: Doubt?
+
+    private struct Doubt: Sendable {
+        let path: InterfaceIndex
+        var nextProbe: MonotonicTime
+        var pause: Duration
+    }
 
     /// What was told last.
     package private(set) var trouble: PathTrouble?
@@ -82,7 +100,7 @@ package struct ViabilityMachine: Sendable {
             agenda.watchesSending = !agenda.awaitsData
             agenda.nextSample = [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
         }
-        agenda.nextDeadline = [agenda.nextSample, candidateDeadline].compactMap { $0 }.min()
+        agenda.nextDeadline = [agenda.nextSample, candidateDeadline, doubt?.nextProbe].compactMap { $0 }.min()
         return agenda
     }
 
@@ -97,6 +115,16 @@ package struct ViabilityMachine: Sendable {
     }
 
     // MARK: Inputs
+
+    /// Paths that connections have found silent lately, whichever they are.
+    package mutating func suspect(_ paths: Set<InterfaceIndex>) { silentPaths = paths }
+
+    /// The peer's host answered over another path.
+    package mutating func answered(over path: InterfaceIndex, at now: MonotonicTime) -> [Action] {
+        silentPaths.remove(path)
+        if doubt?.path == path { doubt = nil }
+        return judge(at: now)
+    }
 
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [Action] {
@@ -151,18 +179,36 @@ package struct ViabilityMachine: Sendable {
 
     private mutating func judgeBetterPath(at now: MonotonicTime) -> [Action] {
         guard connection.isTCP, usesDefaultRoute, let latest else { return [] }
-        guard let better = connection.better(in: latest, configuration.policy) else {
+        let probes = askBetterPath(in: latest, at: now)
+        var silent = silentPaths
+        if let doubt { silent.insert(doubt.path) }
+        guard let better = connection.better(in: latest, configuration.policy, without: silent) else {
             candidate = nil
-            guard betterPath != nil else { return [] }
+            guard betterPath != nil else { return probes }
             betterPath = nil
-            return [.betterPath(nil)]
+            return [.betterPath(nil)] + probes
         }
         if candidate?.name != better.name { candidate = (better.name, now) }
-        guard betterPath != better.name else { return [] }
+        guard betterPath != better.name else { return probes }
         let isRefused =
             latest.interface(connection.interface).map { configuration.policy.refusal(of: $0) != nil } ?? true
-        guard trouble != nil || isRefused || candidateDeadline.map({ $0 <= now }) ?? true else { return [] }
+        guard trouble != nil || isRefused || candidateDeadline.map({ $0 <= now }) ?? true else {
+            return probes
+        }
         betterPath = better.name
-        return [.betterPath(better.name)]
+        return [.betterPath(better.name)] + probes
+    }
+
+    /// A path that would be better but was found silent is asked whether it lives.
+    private mutating func askBetterPath(in latest: PathSnapshot, at now: MonotonicTime) -> [Action] {
+        let best = connection.better(in: latest, configuration.policy)?.index
+        if doubt?.path != best { doubt = nil }
+        if let best, doubt == nil, silentPaths.contains(best) {
+            doubt = Doubt(path: best, nextProbe: now, pause: configuration.doubtPause)
+        }
+        guard let asked = doubt, now >= asked.nextProbe else { return [] }
+        doubt?.nextProbe = now.advanced(by: asked.pause)
+        doubt?.pause = min(asked.pause * 2, configuration.longestDoubtPause)
+        return [.probeOther(asked.path)]
     }
 }

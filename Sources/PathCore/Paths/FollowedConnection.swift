@@ -55,8 +55,15 @@ extension FollowedConnection {
     }
 
     /// The path that would be chosen for it now, if that is another one.
-    func better(in snapshot: PathSnapshot, _ policy: PathPolicy) -> PathInterface? {
-        let best = policy.allowed(in: snapshot).first { path in families.contains { path.supports($0) } }
+    ///
+    /// - Parameter silent: other paths that are out of the question.
+    func better(
+        in snapshot: PathSnapshot, _ policy: PathPolicy, without silent: Set<InterfaceIndex> = []
+    ) -> PathInterface? {
+        let best = policy.allowed(in: snapshot).first { path in
+            (path.index == interface || !silent.contains(path.index))
+                && families.contains { path.supports($0) }
+        }
         return best?.index == interface ? nil : best
     }
 }

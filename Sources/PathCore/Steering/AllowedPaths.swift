@@ -106,6 +106,15 @@ struct AllowedPaths: Sendable {
         return nil
     }
 
+    /// Where another subflow beside one leads to: the same way where the peer still wants that; nil where it wants none.
+    func remote(on path: PathInterface, like subflow: Subflow, _ subflows: SubflowTable) -> IPEndpoint? {
+        if peer.endpoints.contains(subflow.remote) { return subflow.remote }
+        guard let (local, remote) = endpoints(on: path, subflows), local == subflow.address.address else {
+            return nil
+        }
+        return remote
+    }
+
     private func source(
         on path: PathInterface, for remote: IPAddress, _ subflows: SubflowTable
     ) -> IPAddress? {

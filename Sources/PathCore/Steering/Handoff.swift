@@ -5,7 +5,9 @@
 // were under way when the path was lost never come, so the peer has the most of that already; and a path that stood
 // by sends it in the steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips
 // later. To learn first what the peer has takes one: a keepalive probe on the subflow that stands by (RFC 9293
-// section 3.8.4) is answered by an acknowledgement of all data that came in.
+// section 3.8.4) is answered by an acknowledgement of all data that came in. It can be asked once a second, so it is asked
+// when the last that is on the lost path's way will have arrived: where queues are full that takes longer than the question
+// does over an idle path, and what came after it would be sent again in vain.
 //
 // Download: without a route nothing can be sent over the path, but what is on its way to us still arrives, for a round
 // trip: without acknowledgements the peer sends no more. A subflow that is ended in the middle of that loses a segment,
@@ -21,12 +23,15 @@ struct Handoff: Sendable {
     }
 
     private let wait: Wait
+    /// Since when what is waited for may come.
     private let began: MonotonicTime
     /// When the path is left in any case.
     let due: MonotonicTime
+    /// When the peer is to be asked, by keepalive probes, what it has; nil where it is not, or has been.
+    private(set) var asksAt: MonotonicTime?
 
-    /// Whether the peer is to be asked, by keepalive probes, what it has.
-    var asksPeer: Bool { if case .word = wait { true } else { false } }
+    /// The peer is asked now.
+    mutating func asks() { asksAt = nil }
 
     /// - Parameters:
     ///   - lost: why each path is lost that is.
@@ -44,11 +49,11 @@ struct Handoff: Sendable {
                     && !subflow.keepsPriority && paths[subflow.path].state.isGood
             })
         else { return nil }
-        began = now
         if left.stream.isBulk {
             guard trouble == .routeGone, let sample = left.progress.latest else { return nil }
             let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoffAllowance
             wait = .rest(on: left.id)
+            began = now
             due = now.advanced(by: min(trip + tuning.dryTime + tuning.handoffMargin, tuning.longestHandoff))
             return
         }
@@ -56,8 +61,25 @@ struct Handoff: Sendable {
             min(sample.sinceAcknowledgement, sample.sinceDataReceived) >= tuning.keepaliveIdle
         else { return nil }
         wait = .word(over: other.id)
+        let pause = Self.pauseBeforeAsking(left, sample, tuning)
         let trip = sample.smoothedRTT * tuning.handoffAllowance
-        due = now.advanced(by: min(trip + tuning.handoffMargin, tuning.longestHandoff))
+        asksAt = now.advanced(by: pause)
+        began = now.advanced(by: pause)
+        due = now.advanced(by: min(pause + trip + tuning.handoffMargin, tuning.longestHandoff))
+    }
+
+    /// How much longer the last of what is on its way takes to the peer than a question over a path that stands by.
+    ///
+    /// - Parameter other: of the subflow that stands by.
+    private static func pauseBeforeAsking(
+        _ left: Subflow, _ other: SubflowSample, _ tuning: SteeringTuning
+    ) -> Duration {
+        guard let sample = left.progress.latest, let least = sample.minimumRTT else { return .zero }
+        // The way back is empty: acknowledgements are small.
+        let rest = max(sample.smoothedRTT, left.progress.recentRTT ?? .zero) - least / 2
+        let question = (other.minimumRTT ?? other.smoothedRTT) / 2
+        guard rest > question else { return .zero }
+        return min(rest - question + tuning.askMargin, tuning.longestAskPause)
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
@@ -76,6 +98,7 @@ struct Handoff: Sendable {
         _ tuning: SteeringTuning
     ) -> Bool {
         guard now < due else { return true }
+        guard now >= began else { return false }
         let waited = began.duration(to: now)
         switch wait {
         case .word(let id):

@@ -12,6 +12,9 @@ package enum SteeringAction: Sendable, Hashable {
     /// The subflow that the connection came about with has ended, and with it what the kernel reckons the size of the send
     /// buffer from: keep that as it was.
     case firstSubflowEnded
+    /// After `prepareToEnd`: this end may send no more now, without losing the other paths where that can be had. Say
+    /// `hasEndedSending` when it does.
+    case preparedToEnd
     /// Say `sharedVerdict` to the other connections of the process.
     case share(PathVerdict)
 }

@@ -32,20 +32,24 @@ extension SteeringMachine {
     private mutating func prepareHandoff(of lost: [PathKey: MoveReason], at now: MonotonicTime) -> Bool {
         // What is not allowed any more is left at once.
         let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
-        guard isAllowed, let handoff = handoff ?? beginHandoff(of: lost, at: now),
+        guard isAllowed,
+            var handoff = handoff
+                ?? Handoff(of: lost, reconciler.subflows, paths, outstanding: outstanding, at: now, tuning),
             !handoff.isDone(lost, reconciler.subflows, at: now, tuning)
         else { return false }
+        var due = handoff.due
+        if let time = handoff.asksAt {
+            if now >= time {
+                reconciler.add(.probeIdle)
+                handoff.asks()
+            } else {
+                due = min(due, time)
+            }
+        }
         self.handoff = handoff
         agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
-        timers.set(.connection(.handoff), at: handoff.due)
+        timers.set(.connection(.handoff), at: due)
         return true
-    }
-
-    private mutating func beginHandoff(of lost: [PathKey: MoveReason], at now: MonotonicTime) -> Handoff? {
-        let handoff = Handoff(
-            of: lost, reconciler.subflows, paths, outstanding: outstanding, at: now, tuning)
-        if let handoff, handoff.asksPeer { reconciler.add(.probeIdle) }
-        return handoff
     }
 
     /// Failed paths are left when another one is there to take what was on them.

@@ -22,10 +22,22 @@ extension SteeringMachine {
         keepReserve(at: now)
         tellCarrier(wanted, decision, at: now)
         if let again = decision.again { timers.set(.connection(.policy), at: again) }
-        guard traits.followsLatency, isActive(at: now) else { return }
+        if traits.followsLatency { planMeasurements(of: views, every: interval, at: now) }
+    }
+
+    /// Plans when joined paths are measured next. What stands in the way of that (a bulk transfer, data that waits, a probe that
+    /// is under way) ends with a pass, and that plans anew.
+    private mutating func planMeasurements(
+        of views: [PathView], every interval: Duration, at now: MonotonicTime
+    ) {
+        guard isActive(at: now), let quiet = quietFrom(at: now) else { return }
         for view in views where view.isJoined {
-            guard let measured = paths[view.key].measuredAt else { continue }
-            let due = max(measured.advanced(by: interval), now.advanced(by: tuning.leastMeasurementPause))
+            guard let measured = paths[view.key].measuredAt, paths[view.key].state.probing == nil,
+                !paths[view.key].hasFailed, let data = reconciler.subflows.data(on: view.key),
+                reconciler.subflows[data].progress.waitingSince == nil
+            else { continue }
+            let due = max(
+                measured.advanced(by: interval), quiet, now.advanced(by: tuning.leastMeasurementPause))
             timers.set(.path(view.key, .measurement), at: due)
         }
     }
@@ -137,7 +149,9 @@ extension SteeringMachine {
         let subflow = reconciler.subflows[data]
         let path = subflow.path
         let doublings = min(paths[path].slowJoins, tuning.mostSlowJoins)
-        let due = subflow.requested.advanced(by: longestJoin(over: path) * (1 << doublings))
+        let due = max(
+            subflow.requested.advanced(by: longestJoin(over: path) * (1 << doublings)),
+            (lateAt ?? .zero).advanced(by: tuning.unknownJoinTime))
         guard now >= due else { return timers.set(.path(path, .join), at: due) }
         if !paths[path].hasFailed {
             weigh(.joinTimedOut, on: path, at: now)

@@ -81,7 +81,12 @@ extension SteeringMachine {
         let step = reserve.step(carrying: carrying, existing, mayMake: mayMake, at: now, tuning)
         switch step {
         case .none: break
-        case .make(let data): create(reconciler.subflows[data].route, .reserve, isBackup: true, at: now)
+        case .make(let data):
+            let subflow = reconciler.subflows[data]
+            guard let interface = allowed.snapshot?.interface(subflow.route.interface),
+                let remote = allowed.remote(on: interface, like: subflow, reconciler.subflows)
+            else { break }
+            create(subflow.route.leading(to: remote), .reserve, isBackup: true, at: now)
         case .prioritize(let id, let isBackup): prioritize(id, isBackup: isBackup, at: now)
         }
     }

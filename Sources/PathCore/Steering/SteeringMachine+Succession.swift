@@ -6,7 +6,11 @@ extension SteeringMachine {
     mutating func succeed(_ data: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[data]
         guard traits.steers, configuration.isAlone, reconciler.isReady else { return }
-        guard reconciler.takesJoins else {
+        // Its address may have been taken back since, or be denied.
+        let interface = allowed.snapshot?.interface(subflow.route.interface)
+        guard reconciler.takesJoins,
+            let remote = interface.flatMap({ allowed.remote(on: $0, like: subflow, reconciler.subflows) })
+        else {
             // One end takes none any more.
             if subflow.progress.waitingSince != nil { weigh(.stuck, on: subflow.path, at: now) }
             return
@@ -14,7 +18,7 @@ extension SteeringMachine {
         if let existing = successor(on: subflow.path), !giveUpSlowSuccessor(existing, at: now) { return }
         // The next answer finds the place free.
         if !reconciler.hasRoom(tuning), giveUpReserve(at: now) { return }
-        create(subflow.route, .successor, isBackup: subflow.isBackup, at: now)
+        create(subflow.route.leading(to: remote), .successor, isBackup: subflow.isBackup, at: now)
     }
 
     private func successor(on path: PathKey) -> SubflowID? {

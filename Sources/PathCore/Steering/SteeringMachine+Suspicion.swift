@@ -85,13 +85,17 @@ extension SteeringMachine {
         return min(later, max(since.advanced(by: answerTime), stuck.advanced(by: tuning.stuckTime)))
     }
 
-    /// Where no probes can be sent long silence is proof, if another subflow lives.
+    /// Where no probes can be sent long silence is proof, if another subflow lives, and if the kernel has asked: one segment that
+    /// was lost waits for its timer.
     mutating func judgeWithoutProbes(_ id: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[id]
         guard let since = subflow.progress.waitingSince else { return }
         let answerTime = subflow.progress.answerTime(tuning)
         let limit = max(answerTime * tuning.unprobedPatience, answerTime + tuning.leastUnprobedPatience)
-        let due = since.advanced(by: limit * paths[subflow.path].patience(at: now, tuning))
+        let usual = since.advanced(by: limit * paths[subflow.path].patience(at: now, tuning))
+        let asked = subflow.progress.repeatedAt.map { $0.advanced(by: answerTime) }
+        let due = max(
+            usual, asked ?? (subflow.progress.seenAt ?? since).advanced(by: tuning.unrepeatedPatience))
         guard now >= due else { return timers.set(.subflow(id, .verdict), at: due) }
         let hasOther = reconciler.subflows.all.contains {
             $0.path != subflow.path && $0.isOpen && !paths[$0.path].hasFailed

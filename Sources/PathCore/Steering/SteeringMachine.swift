@@ -24,8 +24,7 @@
 package struct SteeringMachine: Sendable {
     let configuration: SteeringConfiguration
     let connection: SteeredConnection
-    private let sharedTuning: SteeringTuning.Shared
-    var tuning: SteeringTuning { _read { yield sharedTuning.values } }
+    let tuning: SteeringTuning
 
     var policy: any SteeringPolicy
     let traits: PolicyTraits
@@ -38,6 +37,10 @@ package struct SteeringMachine: Sendable {
     var handoff: Handoff?
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
+    /// When a wake-up came late, last.
+    var lateAt: MonotonicTime?
+    /// While this end waits to send no more: since when, and until when at most.
+    var preparation: (begin: MonotonicTime, end: MonotonicTime)?
     private var hasBegun = false
 
     /// When the latest sample was taken.
@@ -59,17 +62,17 @@ package struct SteeringMachine: Sendable {
 
     package init(
         _ configuration: SteeringConfiguration, _ connection: SteeredConnection, at now: MonotonicTime,
-        tuning: SteeringTuning.Shared = .standard
+        tuning: SteeringTuning = .standard
     ) {
         self.configuration = configuration
         self.connection = connection
-        sharedTuning = tuning
+        self.tuning = tuning
         policy = configuration.makePolicy()
         traits = policy.traits
         allowed = AllowedPaths(connection, configuration.policy)
         reconciler = Reconciler(first: connection.local.address)
         lastActivity = now
-        pace = tuning.values.leastPace
+        pace = tuning.leastPace
     }
 
     package var nextDeadline: MonotonicTime? { agenda.nextDeadline }
@@ -113,7 +116,7 @@ package struct SteeringMachine: Sendable {
 
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         agenda.glancesUntil = .zero
         let hasSlept = allowed.snapshot.map { $0.resumes != snapshot.resumes } ?? false
         allowed.update(snapshot, reconciler.subflows, &paths)
@@ -131,7 +134,7 @@ package struct SteeringMachine: Sendable {
 
     /// What the kernel says of this connection's subflows.
     package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         switch event {
         case .established(_, _, _, let deniesJoinToFirst):
             reconciler.isReady = true
@@ -168,7 +171,7 @@ package struct SteeringMachine: Sendable {
     package mutating func sample(
         _ sample: TransportSample, written: MonotonicTime? = nil, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         guard let whole = sample.connection else {
             // It fell back to TCP, which has one path and keeps it.
             agenda.isOver = true
@@ -194,12 +197,7 @@ package struct SteeringMachine: Sendable {
     package mutating func dataMoves(at now: MonotonicTime) {
         guard takesInput else { return }
         lastActivity = now
-        var soon: Duration?
-        for subflow in reconciler.subflows.all where subflow.role == .data && subflow.isOpen {
-            let time = subflow.progress.answerTime(tuning)
-            soon = min(soon ?? time, time)
-        }
-        agenda.schedule(sampleAt: now.advanced(by: max(soon ?? tuning.firstLook, pace)))
+        agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
         // Failed paths are tried more often while something waits.
         for path in paths.keys where paths[path].hurry(at: now, tuning) {
             timers.set(.path(path, .retry), at: paths[path].retry.at)
@@ -207,11 +205,14 @@ package struct SteeringMachine: Sendable {
         agenda.nextTimer = timers.next
     }
 
+    /// The user has written or read something, which a glance will find (see `SteeringAgenda.pauseBeforeGlance`).
+    package mutating func dataMovesCalmly(at now: MonotonicTime) { lastActivity = now }
+
     /// An order could not be performed.
     package mutating func failed(
         _ action: SubflowAction, _ failure: ActionFailure, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         switch action {
         case .prioritize(let local, let remote, let isBackup):
             guard failure != .alreadyGone,
@@ -245,20 +246,20 @@ package struct SteeringMachine: Sendable {
     package mutating func probeAnswered(
         _ path: PathKey, after time: Duration, at now: MonotonicTime
     ) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         answered(path, after: time, at: now)
         return pass(at: now)
     }
 
     /// A probe of a path could not be started. That says nothing of the path.
     package mutating func probeFailed(_ path: PathKey, at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         paths[path].probeFailed()
         return []
     }
 
     package mutating func timeReached(_ now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         return pass(at: now)
     }
 
@@ -274,6 +275,7 @@ package struct SteeringMachine: Sendable {
             judge(at: now)
             steer(at: now)
         }
+        checkPreparation(at: now)
         agenda.nextTimer = timers.next
         return reconciler.drainActions()
     }

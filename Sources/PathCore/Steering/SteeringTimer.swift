@@ -10,6 +10,8 @@ enum ConnectionTimer: Sendable, Hashable {
     case dismissal
     /// A subflow that the mode does not need is let go.
     case release
+    /// This end may send no more, whatever stands by by then.
+    case preparation
     /// The connection is given up: it was without a path for too long.
     case disconnection
 }

@@ -3,8 +3,12 @@
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
 
-/// What steering is tuned by. A value; the machines share one (`Shared`), because it is large.
-package struct SteeringTuning: Sendable, Hashable {
+/// What steering is tuned by. An object that all machines share, because every step of theirs is handed it, and it is large.
+/// Change one before a machine gets it, and not afterwards.
+package final class SteeringTuning: @unchecked Sendable {
+    /// What a machine has unless it is given another.
+    package static let standard = SteeringTuning()
+
     package init() {}
 
     // MARK: Answers
@@ -80,8 +84,18 @@ package struct SteeringTuning: Sendable, Hashable {
     var unprobedPatience = 3
     /// … and so much more than one.
     var leastUnprobedPatience = Duration.milliseconds(50)
+    /// Or after this, where the kernel does not even say that it has repeated what waits.
+    var unrepeatedPatience = Duration.seconds(1)
     /// At an accepting end: a subflow that another has replaced ends after this, and so many answer times.
     var leastReplacedPatience = Duration.seconds(1)
+
+    // MARK: Lateness
+
+    /// A wake-up that comes later than it was asked for by this is late: the most that a crowded process needs for its rounds is
+    /// less.
+    var lateness = Duration.milliseconds(50)
+    /// Until lateness is an excuse again.
+    var latenessPause = Duration.seconds(5)
 
     // MARK: Silence
 
@@ -207,6 +221,12 @@ package struct SteeringTuning: Sendable, Hashable {
     /// When it is asked again.
     var priorityPause = Duration.milliseconds(5)
 
+    // MARK: The end of sending
+
+    /// How long the last word of this end waits at most until another path stands by: a handshake that takes longer is not
+    /// waited for.
+    var longestPreparation = Duration.seconds(1)
+
     // MARK: Latencies
 
     /// How often a path that carries nothing is measured, in a mode that follows latencies, and while they change.
@@ -256,6 +276,10 @@ package struct SteeringTuning: Sendable, Hashable {
     /// A round trip and a quarter, and so much more, is waited for.
     var handoffAllowance = Ratio(5, 4)
     var handoffMargin = Duration.milliseconds(10)
+    /// The peer is asked so much later than the last that is on its way arrives by all that is known …
+    var askMargin = Duration.milliseconds(4)
+    /// … and no later than this.
+    var longestAskPause = Duration.milliseconds(60)
     /// And never longer: whatever else waits is not to feel it.
     var longestHandoff = Duration.milliseconds(300)
     /// Between samples meanwhile, at the least.
@@ -270,25 +294,4 @@ package struct SteeringTuning: Sendable, Hashable {
 
     /// How long a connection may be without any path, where its user says nothing else.
     package static let pathLossTimeout = Duration.seconds(60)
-
-    /// A tuning that many machines share.
-    package final class Shared: Sendable {
-        package let values: SteeringTuning
-        package init(_ values: SteeringTuning) { self.values = values }
-        package static let standard = Shared(SteeringTuning())
-    }
-}
-
-/// A ratio of two whole numbers: a duration times it is exact, where a floating-point factor would round.
-struct Ratio: Sendable, Hashable {
-    var numerator: Int
-    var denominator: Int
-
-    init(_ numerator: Int, _ denominator: Int) {
-        (self.numerator, self.denominator) = (numerator, denominator)
-    }
-
-    static func * (duration: Duration, ratio: Ratio) -> Duration {
-        duration * ratio.numerator / ratio.denominator
-    }
 }

@@ -32,6 +32,10 @@ struct Subflow: Sendable {
         let interface: InterfaceIndex
         let address: SubflowAction.LocalAddress
         let remote: IPEndpoint
+
+        func leading(to remote: IPEndpoint) -> Route {
+            Route(path: path, interface: interface, address: address, remote: remote)
+        }
     }
 
     let id: SubflowID

@@ -113,6 +113,42 @@ struct ViabilityMachineTests {
         }
     }
 
+    @Test(
+        "asks a better path that was found silent, ever more seldom, and tells it a second after it has answered"
+    )
+    func silentBetterPath() {
+        var machine = machine(Self.cellular, Self.excluded(Self.wifi, .down))
+        machine.suspect([Self.wifi.index])
+        #expect(machine.snapshot(Self.both, at: Self.time(100)) == [.probeOther(Self.wifi.index)])
+        #expect(machine.nextDeadline == Self.time(1100))
+        #expect(machine.timeReached(Self.time(1100)) == [.probeOther(Self.wifi.index)])
+        // That others have forgotten it is no answer.
+        machine.suspect([])
+        #expect(machine.timeReached(Self.time(3100)) == [.probeOther(Self.wifi.index)])
+        #expect(machine.nextDeadline == Self.time(7100))
+        #expect(machine.answered(over: Self.wifi.index, at: Self.time(3200)) == [])
+        #expect(machine.timeReached(Self.time(4200)) == [.betterPath("wlan0")])
+        #expect(machine.nextDeadline == nil)
+        // It falls silent again.
+        machine.suspect([Self.wifi.index])
+        #expect(
+            machine.timeReached(Self.time(5000)) == [.betterPath(nil), .probeOther(Self.wifi.index)])
+        #expect(machine.snapshot(Self.excluded(Self.wifi, .down), at: Self.time(5100)) == [])
+        #expect(machine.nextDeadline == nil)
+    }
+
+    @Test("tells the next best path where the best was found silent")
+    func nextBest() {
+        let wired = Self.path(4, "eth0", .wired, "192.0.2.130")
+        var machine = machine(Self.cellular, PathSnapshot(interfaces: [Self.cellular]))
+        machine.suspect([wired.index])
+        let all = PathSnapshot(interfaces: [wired, Self.wifi, Self.cellular])
+        #expect(machine.snapshot(all, at: Self.time(100)) == [.probeOther(wired.index)])
+        _ = machine.timeReached(Self.time(1099))
+        #expect(
+            machine.timeReached(Self.time(1100)) == [.betterPath("wlan0"), .probeOther(wired.index)])
+    }
+
     @Test("tells at once where to go when the path in use may not be used any more")
     func refusal() {
         var policy = PathPolicy()

@@ -25,9 +25,9 @@ struct EndingTests {
         return machine
     }
 
-    private func sample(peerHasEnded: Bool = false) -> TransportSample {
+    private func sample(peerHasEnded: Bool = false, acknowledged: UInt64 = 100) -> TransportSample {
         var connection = ConnectionSample(token: Self.token)
-        connection.acknowledged = 100
+        connection.acknowledged = acknowledged
         connection.peerHasEnded = peerHasEnded
         var subflow = SubflowSample(id: 0)
         (subflow.local, subflow.remote, subflow.state) = (Self.local, Self.remote, .established)
@@ -47,7 +47,28 @@ struct EndingTests {
                     false
                 }
             })
-        #expect(machine.preparedToEnd(at: at(31)) == nil)
+        #expect(!actions.contains(.preparedToEnd))
+        #expect(!machine.sample(sample(), at: at(30)).contains(.preparedToEnd))
+        // The peer holds the new one for established a round trip after its handshake.
+        let facts = SubflowFacts(
+            local: IPEndpoint(SimulatedPath.cellular().address, port: 40_002), remote: Self.remote)
+        let opened = machine.event(.subflowEstablished(Self.token, facts, error: nil), at: at(70))
+        #expect(!opened.contains(.preparedToEnd))
+        #expect(!machine.timeReached(at(100)).contains(.preparedToEnd))
+        #expect(machine.timeReached(at(112)).contains(.preparedToEnd))
+    }
+
+    @Test("waits for a handshake no longer than a second, and is waked for that")
+    func waitsNoLonger() {
+        var machine = machine()
+        _ = machine.sample(sample(), at: at(20))
+        _ = machine.prepareToEnd(at: at(30))
+        _ = machine.sample(sample(), at: at(30))
+        // A handshake that takes too long is looked at in the same moment.
+        #expect(!machine.timeReached(at(1029)).contains(.preparedToEnd))
+        #expect(machine.nextDeadline.map { $0 <= at(1030) } ?? false)
+        #expect(machine.timeReached(at(1030)).contains(.preparedToEnd))
+        #expect(!machine.timeReached(at(1031)).contains(.preparedToEnd))
     }
 
     @Test("waits for nothing where the peer has ended, or where nothing was ever sent")
@@ -55,10 +76,10 @@ struct EndingTests {
         var ended = machine()
         _ = ended.sample(sample(peerHasEnded: true), at: at(20))
         #expect(ended.prepareToEnd(at: at(30)).isEmpty)
-        #expect(ended.preparedToEnd(at: at(30)) == at(30))
+        #expect(ended.sample(sample(peerHasEnded: true), at: at(30)) == [.preparedToEnd])
         var silent = machine()
         _ = silent.prepareToEnd(at: at(30))
-        #expect(silent.preparedToEnd(at: at(30)) == at(30))
+        #expect(silent.sample(sample(acknowledged: 0), at: at(30)) == [.preparedToEnd])
     }
 
     @Test("orders no subflow once it has")
@@ -66,7 +87,7 @@ struct EndingTests {
         var machine = machine()
         machine.hasEndedSending()
         _ = machine.sample(sample(), at: at(20))
-        #expect(machine.prepareToEnd(at: at(30)).isEmpty)
+        #expect(machine.prepareToEnd(at: at(30)) == [.preparedToEnd])
     }
 
     @Test(

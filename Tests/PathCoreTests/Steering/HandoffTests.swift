@@ -37,6 +37,20 @@ struct HandoffTests {
         #expect(41...45 ~= (try Self.delay(world, .noCarrier)))
     }
 
+    @Test("asks when the last that is in a queue there has arrived")
+    func queue() throws {
+        var story = Self.story(.upload(every: .milliseconds(1)), .carrier(0, false))
+        // Some fifty milliseconds of what is on its way wait there, and the question takes 20.
+        (story.paths[0].chunkTime, story.paths[0].queue) = (2_000_000, 200_000_000)
+        let world = story.run(until: .milliseconds(3500))
+        #expect(world.lines(from: Self.loss).first == "probe what is idle")
+        let asked = try #require(
+            world.steps.first { $0.time >= Self.loss.wholeNanoseconds && $0.action == .probeIdle })
+        let pause = Double(asked.time - Self.loss.wholeNanoseconds) / 1e6
+        #expect(30...61 ~= pause)
+        #expect(pause + 39...pause + 45 ~= (try Self.delay(world, .noCarrier)))
+    }
+
     @Test("waits no longer than a round trip takes where no answer comes")
     func unanswered() throws {
         var story = Self.story(.upload(every: .milliseconds(1)), .carrier(0, false))

@@ -12,13 +12,18 @@ struct Story {
     var seed: UInt64 = 1
     var delaysAcknowledgements = false
     var chunkSize: UInt64 = 1000
+    /// Whether the server is steered too.
+    var steersServer = false
+    var freezes: [ClosedRange<Duration>] = []
 
     func begin() -> Simulation {
         var options = Simulation.Options()
         options.seed = seed
         options.delaysAcknowledgements = delaysAcknowledgements
         options.chunkSize = chunkSize
+        options.freezes = freezes.map { $0.lowerBound.wholeNanoseconds..<$0.upperBound.wholeNanoseconds }
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
+        if steersServer { world.steer(.server, SteeringConfiguration(mode: mode)) }
         world.steer(.client, SteeringConfiguration(mode: mode, policy: policy, pathLossTimeout: patience))
         return world
     }
@@ -80,6 +85,7 @@ extension Simulation.Step: CustomStringConvertible {
             case .startProbe(_, let interface, _): "probe \(name(interface))"
             case .probeIdle: "probe what is idle"
             case .firstSubflowEnded: "first subflow ended"
+            case .preparedToEnd: "may end"
             case .share(let verdict): "share \(name(verdict.interface))"
             case .perform(.create(let local, let isBackup, _)):
                 "create \(name(local.address))\(isBackup ? " as backup" : "")"

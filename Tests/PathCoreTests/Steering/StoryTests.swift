@@ -222,6 +222,23 @@ struct StoryTests {
         #expect(world.moves == 1)
     }
 
+    @Test(
+        "measures nothing in the middle of a bulk transfer, and is not waked for that",
+        arguments: [
+            SimulatedTraffic.Pattern.download(every: .milliseconds(2)), .upload(every: .milliseconds(2)),
+        ])
+    func interactiveBulk(pattern: SimulatedTraffic.Pattern) {
+        func wakeUps(_ mode: MultipathMode) -> Int {
+            var story = Self.free()
+            story.mode = mode
+            story.chunkSize = 10_000
+            story.traffic = SimulatedTraffic([(.zero, pattern)])
+            return story.run(until: .seconds(5)).wakeUps
+        }
+        let (interactive, handover) = (wakeUps(.interactive), wakeUps(.handover))
+        #expect(interactive <= handover + handover / 10, "\(interactive) times, \(handover) in handover")
+    }
+
     @Test("uses all paths for throughput, and goes on without one that fails")
     func aggregate() {
         var story = Story()

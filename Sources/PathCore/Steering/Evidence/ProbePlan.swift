@@ -44,6 +44,9 @@ struct Probing: Sendable, Hashable {
         self.needed = needed
     }
 
+    /// The latest is waited for anew.
+    mutating func prolong(at now: MonotonicTime) { if count > 0 { latest = now } }
+
     var isMeasurement: Bool { cause == .measurement }
 
     /// Goes on with the plan.

@@ -14,6 +14,10 @@
 struct ProgressDetector: Sendable {
     /// Since when sent bytes have been waiting for an acknowledgement; nil while none are.
     private(set) var waitingSince: MonotonicTime?
+    /// Which sample showed first that they do.
+    private(set) var seenAt: MonotonicTime?
+    /// When a sample found last that the kernel has repeated something since they were sent.
+    private(set) var repeatedAt: MonotonicTime?
     /// Whether it is watched from its beginning, though it has had no sample: nothing was written before that is told.
     var isNewborn = false
     private(set) var latest: SubflowSample?
@@ -37,6 +41,12 @@ struct ProgressDetector: Sendable {
             progress.hasReceived = sample.bytesReceived > latest.bytesReceived
         }
         let acknowledgedAt = now.advanced(by: .zero - sample.sinceAcknowledgement)
+        if progress.hasAcknowledged || sample.unacknowledged == 0 { repeatedAt = nil }
+        if let latest, waitingSince != nil, sample.retransmissions != latest.retransmissions,
+            !progress.hasAcknowledged
+        {
+            repeatedAt = now
+        }
         if sample.unacknowledged == 0 {
             waitingSince = nil
         } else if progress.hasAcknowledged || waitingSince == nil {
@@ -47,6 +57,7 @@ struct ProgressDetector: Sendable {
                 sample.unacknowledged == 1 ? now.advanced(by: .zero - sample.sinceDataSent) : acknowledged
             // What was written while another path carried did not wait here.
             waitingSince = max(acknowledged, sent, written ?? .zero, carriesSince)
+            seenAt = now
         }
         if progress.isAny {
             progressAt = now
@@ -61,7 +72,8 @@ struct ProgressDetector: Sendable {
 
     /// Starts the wait again, after a false alarm.
     mutating func excuse(at now: MonotonicTime) {
-        if waitingSince != nil { waitingSince = now }
+        guard waitingSince != nil else { return }
+        (waitingSince, seenAt, repeatedAt) = (now, now, nil)
     }
 
     /// How long an answer takes at most.

@@ -57,6 +57,12 @@ struct StreamDetector: Sendable {
     /// From now on bytes are to come in: they come another way as well, or came there before.
     mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
 
+    /// What did not come in time is given it anew: this machine did not run.
+    mutating func excuse(at now: MonotonicTime) {
+        guard silence.heardAt != nil else { return }
+        comesElsewhere(at: now)
+    }
+
     /// A stream comes in another way as well, so nothing is to be asked here.
     mutating func comesElsewhere(at now: MonotonicTime) {
         silence.forgetProbes()
