@@ -86,6 +86,7 @@ public final class MultipathConnection: Sendable {
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
         follower.closes { [channel, weak follower] refusal in
+            let follower = follower
             channel.eventLoop.execute {
                 channel.pipeline.fireErrorCaught(PathNotAllowedError(refusal: refusal))
                 // What is left in the kernel's buffers is not to go over this path.
