@@ -50,9 +50,10 @@ enum ModeProbe {
                 for fault in options.faults {
                     try? await Task.sleep(
                         for: max(MonotonicTime.now.duration(to: begun.advanced(by: fault.at)), .zero))
-                    firstFault.withLock { $0 = $0 ?? .now }
                     do {
                         try LabControl.set(fault.link, fault.action)
+                        // From here on: how long a busy disk takes to write a setting is not what is measured.
+                        firstFault.withLock { $0 = $0 ?? .now }
                     } catch {
                         print("error \(error)")
                     }

@@ -204,7 +204,9 @@ struct WhileAllowedTests {
                 throw Broken()
             }
         }
-        await eventually("the first call") { calls.withLock { $0 } == 1 }
+        await eventually("the first call") { calls.withLock { $0 } == 1 && paths.snapshot.primary == nil }
+        // Until it waits for a path.
+        for _ in 0..<10_000 { await Task.yield() }
         paths.restore("wlan0")
         #expect(try await running.value == 2)
     }

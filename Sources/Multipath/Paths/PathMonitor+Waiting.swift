@@ -46,7 +46,10 @@ extension PathMonitor {
     }
 
     private enum Step<Value: Sendable>: Sendable {
-        case ended(Result<Value, any Error>)
+        case ended(Value)
+        /// The body has thrown, and whether a path was allowed then: it may notice that its path is gone before the watch is
+        /// heard.
+        case failed(any Error, isAllowed: Bool)
         /// No path is allowed any more.
         case refused
         /// No more is told of the paths, or the task is cancelled.
@@ -61,9 +64,9 @@ extension PathMonitor {
         try await withThrowingTaskGroup(of: Step<Value>.self) { group in
             group.addTask {
                 do {
-                    return .ended(.success(try await body(path)))
+                    return .ended(try await body(path))
                 } catch {
-                    return .ended(.failure(error))
+                    return .failed(error, isAllowed: self.latestPath.map(policy.allowsAny) ?? false)
                 }
             }
             group.addTask {
@@ -78,14 +81,12 @@ extension PathMonitor {
                     isRefused = true
                     group.cancelAll()
                 case .unwatched: break
-                case .ended(.success(let value)):
+                case .ended(let value):
                     group.cancelAll()
                     return value
-                case .ended(.failure(let error)):
+                case .failed(let error, let isAllowed):
                     group.cancelAll()
                     try Task.checkCancellation()
-                    // The body may notice that its path is gone before the watch is heard.
-                    let isAllowed = self.latestPath.map(policy.allowsAny) ?? false
                     if isRefused || !isAllowed { return nil }
                     throw error
                 }
