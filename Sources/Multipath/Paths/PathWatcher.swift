@@ -6,6 +6,7 @@ actor PathWatcher {
     private nonisolated let thread: EventThread
 
     private let channel: PathChannel
+    private let run: Int
     private let recorder: PathRecorder?
     private var reducer: SnapshotReducer
     private var notifications: RouteNotifications?
@@ -24,12 +25,13 @@ actor PathWatcher {
     /// When the tables are read that could not be within the budget.
     private var postponed: EventThread.Token?
     private let configuration: PathMonitor.Configuration
+    private let devices: DeviceFiles
     private var hints: HintWatch?
     private var networkManager: NetworkManagerWatch?
     /// What NetworkManager said last; nil before its first answer.
     private var managed: [String: NetworkManagerDevice]?
-    /// Until when the first snapshot waits for the settings, and for NetworkManager; nil for no longer.
-    private var awaited: (settings: MonotonicTime?, networkManager: MonotonicTime?)
+    /// Until when the first snapshot waits for files and drivers, and for NetworkManager; nil for no longer.
+    private var awaited: (hints: MonotonicTime?, networkManager: MonotonicTime?)
     private var patience: EventThread.Token?
     private var lastOpened = MonotonicTime.zero
     /// What sockets counted that are closed now.
@@ -38,14 +40,16 @@ actor PathWatcher {
 
     init(
         overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel,
+        run: Int,
         recorder: PathRecorder? = nil
     ) {
         thread = channel.runtime.thread
+        devices = DeviceFiles(on: channel.runtime.thread)
         self.recorder = recorder
         self.configuration = configuration
         coalescer = Coalescer(configuration: configuration.coalescing)
         reducer = SnapshotReducer(overrides: overrides)
-        self.channel = channel
+        (self.channel, self.run) = (channel, run)
     }
 
     nonisolated var counters: PathMonitor.Counters { shared.withLock { $0 } }
@@ -92,7 +96,9 @@ actor PathWatcher {
             readingFailed()
             return
         }
-        if hints != nil { awaited.settings = .now.advanced(by: Self.settingsPatience) }
+        // Drivers are asked now, so that their answers are awaited too.
+        _ = hints?.read(links: reducer.allLinks)
+        awaited.hints = .now.advanced(by: Self.hintsPatience)
         if networkManager != nil {
             awaited.networkManager = .now.advanced(by: configuration.waitsForNetworkManager)
         }
@@ -104,23 +110,19 @@ actor PathWatcher {
         let now = MonotonicTime.now
         if let patience { thread.cancelTimer(patience) }
         patience = nil
-        if hints?.hasSettings == true || awaited.settings.map({ $0 <= now }) ?? false {
-            awaited.settings = nil
-        }
-        if managed != nil || awaited.networkManager.map({ $0 <= now }) ?? false {
-            awaited.networkManager = nil
-        }
-        guard let next = [awaited.settings, awaited.networkManager].compactMap({ $0 }).min() else {
-            return deliver()
-        }
+        let isKnown = devices.isSettled && hints?.isComplete ?? true
+        if isKnown || awaited.hints.map({ $0 <= now }) ?? false { awaited.hints = nil }
+        let isManagerDue = awaited.networkManager.map { $0 <= now } ?? false
+        if managed != nil || isManagerDue { awaited.networkManager = nil }
+        let others = [awaited.hints, awaited.networkManager]
+        guard let next = others.compactMap({ $0 }).min() else { return deliver() }
         patience = thread.schedule(at: next) { [unowned self] in
             self.assumeIsolated { $0.awaitOthers() }
         }
     }
 
-    // MARK: What others than rtnetlink say
-
     private func watchHints() {
+        devices.start { [unowned self] in self.assumeIsolated { $0.devicesAnswered() } }
         if configuration.readsHints {
             let watch = HintWatch(on: thread)
             hints = watch
@@ -140,6 +142,20 @@ actor PathWatcher {
         }
     }
 
+    private func devicesAnswered() {
+        for link in reducer.allLinks {
+            let completed = devices.completed(link)
+            if completed != link { stale.formUnion(reducer.apply(.link(completed))) }
+        }
+        if patience != nil {
+            // What is a radio, or a wire, is known now, and is asked about.
+            _ = hints?.read(links: reducer.allLinks)
+            awaitOthers()
+        } else if published != nil, retry == nil {
+            look()
+        }
+    }
+
     private func hintsChanged() {
         if patience != nil { return awaitOthers() }
         guard published != nil else { return }
@@ -155,10 +171,8 @@ actor PathWatcher {
 
     private func openSockets() throws {
         lastOpened = .now
-        let devices = DeviceFiles()
-        let notifications = try RouteNotifications(
-            devices: devices, receiveBuffer: configuration.receiveBuffer)
-        let tables = try RouteTables(devices: devices)
+        let notifications = try RouteNotifications(receiveBuffer: configuration.receiveBuffer)
+        let tables = try RouteTables()
         recorder?.listen(to: devices, notifications, tables)
         registration = try thread.add(notifications.descriptor, for: .readable) {
             [unowned self] _ in
@@ -175,12 +189,13 @@ actor PathWatcher {
 
     private func close() {
         release()
-        channel.end()
+        channel.end(run)
     }
 
     private func release() {
         closeSockets()
         channel.runtime.load.stopListening(self)
+        devices.stop()
         hints?.stop()
         networkManager?.stop()
         for timer in [retry, delivery, patience, postponed].compactMap({ $0 }) + laterLooks.values {
@@ -206,7 +221,7 @@ actor PathWatcher {
         }
         recorder?.took(events)
         guard !events.isEmpty else { return }
-        for event in events { stale.formUnion(reducer.apply(event)) }
+        for event in events { stale.formUnion(reducer.apply(devices.completed(event))) }
         // All is read again soon: a kernel that is too busy now is not asked at each of its notifications.
         guard retry == nil else { return }
         if stale == .all, lastResync.duration(to: .now) < Self.resyncInterval {
@@ -243,12 +258,9 @@ actor PathWatcher {
             published.map { old in
                 old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
             } ?? true
-        if coalescer.changed(isUrgent: isUrgent, at: .now) {
-            // A radio's driver may take its time over a question, just when its network is gone. What it says
-            // can wait; the loss can't.
-            deliver(readsHints: !isUrgent)
-            if isUrgent, hints != nil { _ = coalescer.changed(isUrgent: false, at: .now) }
-        }
+        // What kind a new interface is will be known in a moment, unless sysfs hangs; a loss does not wait for that.
+        guard isUrgent || devices.isSettled else { return }
+        if coalescer.changed(isUrgent: isUrgent, at: .now) { deliver() }
         setDeliveryTimer()
     }
 
@@ -302,12 +314,11 @@ actor PathWatcher {
         }
     }
 
-    private func deliver(readsHints: Bool = true) {
-        if patience == nil, refresh() { publish(readsHints: readsHints) }
+    private func deliver() {
+        if patience == nil, refresh() { publish() }
     }
 
-    /// Reads what is out of date.
-    /// - Returns: whether that went well; if not, it is tried again later.
+    /// - Returns: whether reading what is out of date went well; if not, it is tried again later.
     private func refresh() -> Bool {
         do {
             try read(stale)
@@ -340,8 +351,8 @@ actor PathWatcher {
         }
     }
 
-    /// The home directory may be one that doesn't answer.
-    private static let settingsPatience = Duration.milliseconds(500)
+    /// The home directory may be one that doesn't answer, and a driver take its time.
+    private static let hintsPatience = Duration.milliseconds(500)
     private static let resyncInterval = Duration.milliseconds(100)
     private static let retryInterval = Duration.seconds(1)
     /// The first for speed, the second in case the kernel takes longer to remove the route.
@@ -353,7 +364,7 @@ actor PathWatcher {
         if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
         if stale == .all { lastResync = .now }
         if stale.contains(.links) {
-            reducer.replaceLinks(try tables.links())
+            reducer.replaceLinks(try tables.links().map(devices.completed))
             recorder?.read(.links)
         }
         if stale.contains(.addresses) {
@@ -366,9 +377,9 @@ actor PathWatcher {
         recorder?.read(routes)
     }
 
-    private func publish(readsHints: Bool = true) {
+    private func publish() {
         _ = count()
-        if readsHints { readHints() }
+        readHints()
         recorder?.told(reducer.hints)
         published = channel.deliver(reducer.snapshot(), after: published)
     }
