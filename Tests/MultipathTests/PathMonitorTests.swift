@@ -108,7 +108,9 @@ struct PathMonitorTests {
         lifetime.start()
         #expect(source.sinks.withLock { $0.count } == 2)
         #expect(lifetime.failure == nil)
-        #expect(!lifetime.channel.state.withLock { $0.machine.isEnded }, "the old start's end is not the new one's")
+        #expect(
+            !lifetime.channel.state.withLock { $0.machine.isEnded },
+            "the old start's end is not the new one's")
         var iterator = PathUpdates(channel: lifetime.channel, lifetime: lifetime).makeAsyncIterator()
         #expect(await iterator.next() != nil)
         let news = Task { [iterator] in
