@@ -161,7 +161,8 @@ let package = Package(
         .testTarget(
             name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MultipathTestingTests", dependencies: ["MultipathTesting"], swiftSettings: strict),
+            name: "MultipathTestingTests", dependencies: ["MultipathTesting", "LinuxNet"],
+            swiftSettings: strict),
         .testTarget(
             name: "MultipathServiceTests",
             dependencies: [

@@ -13,7 +13,7 @@ public struct ReportDocument: Encodable, Sendable {
     }
 
     private enum Key: String, CodingKey {
-        case host, port, error, transport, control, attempts, omissions, paths, tls
+        case host, port, error, transport, control, attempts, omissions, paths, path, tls
         case exitStatus = "exit_status"
         case fallbackReason = "fallback_reason"
         case controlReason = "control_reason"
@@ -38,7 +38,32 @@ public struct ReportDocument: Encodable, Sendable {
         try object.encode(port, forKey: .port)
         try object.encode(outcome.error, forKey: .error)
         try object.encode(outcome.status, forKey: .exitStatus)
+        try object.encode(outcome.path.map(Path.init), forKey: .path)
         if let tls = outcome.tls { try object.encode(tls, forKey: .tls) }
+    }
+}
+
+extension ReportDocument {
+    /// The path that carried the connection last, with its tags and their sources.
+    private struct Path: Encodable {
+        let path: ConnectionPath
+
+        private enum Key: String, CodingKey {
+            case interface, type, expensive, constrained, refusal
+            case expensiveSource = "expensive_source"
+            case constrainedSource = "constrained_source"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: Key.self)
+            try object.encode(path.interface, forKey: .interface)
+            try object.encode(path.type.value.rawValue, forKey: .type)
+            try object.encode(path.isExpensive, forKey: .expensive)
+            try object.encode(path.expensive.source.rawValue, forKey: .expensiveSource)
+            try object.encode(path.isConstrained, forKey: .constrained)
+            try object.encode(path.constrained.source.rawValue, forKey: .constrainedSource)
+            try object.encode(path.refusal?.rawValue, forKey: .refusal)
+        }
     }
 }
 
@@ -46,6 +71,8 @@ public struct ReportDocument: Encodable, Sendable {
 public struct ConnectionOutcome: Sendable {
     public var establishment: EstablishmentReport?
     public var transfer: TransferReport?
+    /// The path that carried the connection last; nil where its interface is gone.
+    public var path: ConnectionPath?
     public var tls: TLSReport?
     public var failure: ConnectionError?
     /// The error, in words; nil where all went well.
@@ -65,11 +92,12 @@ public struct ConnectionOutcome: Sendable {
 
     /// A connection that came about.
     public init(
-        establishment: EstablishmentReport?, transfer: TransferReport, tls: TLSReport? = nil, error: String?,
-        status: Int32
+        establishment: EstablishmentReport?, transfer: TransferReport, path: ConnectionPath? = nil,
+        tls: TLSReport? = nil, error: String?, status: Int32
     ) {
         self.establishment = establishment
         self.transfer = transfer
+        self.path = path
         self.tls = tls
         self.error = error
         self.status = status

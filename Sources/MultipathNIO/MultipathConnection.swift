@@ -36,13 +36,15 @@ public final class MultipathConnection: Sendable {
     ///   - mode: what to do when a path goes bad.
     ///   - scope: what may be changed where this connection can't be steered on its own.
     ///   - policy: which paths may be used.
+    ///   - whenPathIsRefused: what happens where its path is not allowed any more, and it can't leave it.
     ///   - requiresSteering: whether a connection that can only be observed is an error. The channel stays as it was then.
     ///   - connector: its monitor tells of paths; the process's own unless given.
     /// - Throws: `SteeringUnavailableError`; `ChannelError` for a channel without a socket; the kernel's error where there is no descriptor left;
     ///   `PathMonitorError` where this machine's paths can't be read.
     public convenience init(
         adopting channel: any Channel, mode: MultipathMode = .handover, scope: SteeringScope = .connection,
-        policy: PathPolicy = PathPolicy(), requiresSteering: Bool = false, connector: Connector = .shared
+        policy: PathPolicy = PathPolicy(), whenPathIsRefused: PathRefusalAction = .report,
+        requiresSteering: Bool = false, connector: Connector = .shared
     ) async throws {
         // Paths must be known before the bytes of the first can be booked.
         _ = try await connector.monitor.currentPath()
@@ -50,7 +52,8 @@ public final class MultipathConnection: Sendable {
             let follower = try channel.withDescriptor {
                 try ConnectionFollower(
                     adopting: $0, SteeringConfiguration(mode: mode, policy: policy),
-                    maySteerAll: scope == .networkNamespace, monitor: connector.monitor)
+                    maySteerAll: scope == .networkNamespace, whenRefused: whenPathIsRefused,
+                    monitor: connector.monitor)
             }
             let counter = TransferCounter(follower)
             try channel.pipeline.syncOperations.addHandler(counter, position: .first)
@@ -82,6 +85,15 @@ public final class MultipathConnection: Sendable {
 
     /// The connection has come about: it won its race, or a listener accepted it.
     func begin(_ establishment: EstablishmentReport?) {
+        follower.closes { [channel, weak follower] refusal in
+            let follower = follower
+            channel.eventLoop.execute {
+                channel.pipeline.fireErrorCaught(PathNotAllowedError(refusal: refusal))
+                // What is left in the kernel's buffers is not to go over this path.
+                follower?.abort()
+                channel.closeAtOnce()
+            }
+        }
         follower.begin(establishment)
         follower.observe { [channel] event in
             guard case .steering(.pathLossTimedOut(let timeout)) = event else { return }
@@ -134,6 +146,11 @@ public final class MultipathConnection: Sendable {
     /// The peer's endpoint; nil where the connection was closed before it was asked for.
     public var remote: IPEndpoint? { establishment?.remote ?? follower.remote }
 
+    /// The path that carries the connection now, with its tags and their sources: of plain TCP the one that it is bound to; of
+    /// MPTCP the one that its data takes where it is steered, and the one that it came about over where it is not. Nil
+    /// where no snapshot has come yet, and where the interface is gone.
+    public var currentPath: ConnectionPath? { follower.currentPath }
+
     /// What carries the bytes now.
     public var transport: Transport { follower.transport }
 
@@ -149,6 +166,16 @@ public struct PathLossError: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// `no path for 60.0 s`
     public var description: String { "no path for \(timeout.inSeconds) s" }
+}
+
+/// The path of a connection is not allowed any more, the connection could not leave it, and it was to end then
+/// (`PathRefusalAction.close`). Its channel gets this error, then closes.
+public struct PathNotAllowedError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Which path it was, and why it is not allowed.
+    public var refusal: PathRefusal
+
+    /// `wlan0 is not allowed any more: constrained; wwan0 is`
+    public var description: String { "\(refusal)" }
 }
 
 /// The subflows of an adopted connection can't be steered.

@@ -17,6 +17,7 @@ struct MPConnect: AsyncParsableCommand {
               ssh -o ProxyCommand='mpconnect %h:%p' host.example
               mpconnect --prohibit expensive,interface:wwan0 --json '[2001:db8::1]:443'
               mpconnect --tls --alpn http/1.1 --resolve example.org:443:192.0.2.1 example.org:443
+              mpconnect --prohibit constrained --when-refused close example.org:80
               mpconnect --interface-dns --prohibit cellular example.org:80
               mpconnect --listen :7000 > file
               mpconnect HOST:7000 < file
@@ -26,7 +27,7 @@ struct MPConnect: AsyncParsableCommand {
               1  the connection failed or broke; the attempts are listed
               2  usage; also a path in --prohibit that is not known
               3  no allowed path leads there, or there is no path at all; with --wait, none
-                 appeared in time
+                 appeared in time; with --when-refused close, its path was prohibited later
 
             JSON
               One object a line. Each has event and time: seconds, with fractions, of the
@@ -66,6 +67,15 @@ struct MPConnect: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("The only interface to use.", valueName: "name"))
     var require: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Where the connection's path is prohibited from some moment on (it becomes constrained, say), and the \
+            connection can't leave it: tell it (report), or end the connection, too (close).
+            """, valueName: "report|close"),
+        completion: .list(PathRefusalAction.allCases.map(\.rawValue)), transform: PathRefusalAction.argument)
+    var whenRefused: PathRefusalAction = .report
 
     @Flag(name: .customLong("no-mptcp"), help: "Ask for plain TCP only.")
     var withoutMPTCP = false
@@ -136,7 +146,8 @@ struct MPConnect: AsyncParsableCommand {
         }
         let console = Console(json: json, verbose: verbose, report: report)
         let session = Session(
-            console: console, showsProgress: !withoutProgress && !json && Progress.isPossible)
+            console: console, showsProgress: !withoutProgress && !json && Progress.isPossible,
+            whenRefused: whenRefused)
         if listen {
             try await session.listen(on: destination, mode)
         } else {
@@ -164,8 +175,9 @@ struct MPConnect: AsyncParsableCommand {
         }
         if listen, tls { throw ValidationError("--tls is for connecting; --listen has no certificate") }
         if listen, asksEachPath { throw ValidationError("--interface-dns is for connecting") }
-        if listen, !prohibit.isEmpty || prefer != nil || require != nil || wait {
-            throw ValidationError("--prohibit, --prefer, --require and --wait are for connecting")
+        if listen, !prohibit.isEmpty || prefer != nil || require != nil || wait || whenRefused == .close {
+            throw ValidationError(
+                "--prohibit, --when-refused, --prefer, --require and --wait are for connecting")
         }
         if insecure, cacert != nil {
             throw ValidationError("--insecure trusts every certificate, --cacert only some; choose one")
@@ -184,6 +196,7 @@ struct MPConnect: AsyncParsableCommand {
         if withoutMPTCP { configuration.protocols = [.tcp] }
         configuration.connectTimeout = connectTimeout
         configuration.waitsForPath = wait
+        configuration.whenPathIsRefused = whenRefused
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
         return configuration
@@ -217,3 +230,4 @@ struct MPConnect: AsyncParsableCommand {
 }
 
 extension MultipathMode: WordArgument {}
+extension PathRefusalAction: WordArgument {}

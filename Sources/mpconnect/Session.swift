@@ -11,6 +11,8 @@ struct Session: Sendable {
     let console: Console
     /// Whether a long transfer shows its progress on the terminal.
     var showsProgress = false
+    /// What happens where the connection's path is not allowed any more.
+    var whenRefused = PathRefusalAction.report
 
     func connect(
         to destination: HostPort, _ configuration: ConnectionConfiguration, _ connector: Connector, tls: TLS?
@@ -206,10 +208,12 @@ struct Session: Sendable {
     /// Tells what happens to the connection's path.
     private func tell(_ event: ConnectionEvent) {
         switch event {
-        // The establishment was told with what TLS found; the report is the last word; a move says more than its path.
-        case .established, .fallback, .closed, .pathChanged: break
+        // The establishment was told with what TLS found; the report is the last word.
+        case .established, .fallback, .closed: break
+        // It guards money: a person who did not ask for events is told, too.
+        case .pathNotAllowed: console.event(event.name, event.fields, text: "\(event)", always: true)
         case .waiting(let omissions): console.waiting(omissions, always: false)
-        case .viabilityChanged, .betterPathAvailable, .steering, .dropped:
+        case .viabilityChanged, .betterPathAvailable, .pathChanged, .steering, .dropped:
             console.event(event.name, event.fields, text: "\(event)")
         }
     }
@@ -217,9 +221,12 @@ struct Session: Sendable {
     private func conclude(
         _ destination: HostPort, _ connection: MultipathConnection, _ tls: TLSReport?, _ end: Relay.End
     ) -> Never {
+        let path = connection.currentPath
         let (exit, error): (CommandExit, String?) =
             switch end {
             case .done: (.done, nil)
+            case .broke where whenRefused == .close && path?.refusal != nil:
+                (.noAllowedPath, path.map { "\(destination): ended: \(ConnectionEvent.pathChanged($0))" })
             case .broke(let reason): (.failed, "\(destination): the connection broke: \(reason)")
             case .streamFailed(let reason): (.failed, reason)
             // As if by SIGPIPE: the reader closed the pipe itself, and needs no message.
@@ -229,8 +236,8 @@ struct Session: Sendable {
         console.conclude(
             destination.host, destination.port,
             ConnectionOutcome(
-                establishment: connection.establishment, transfer: connection.transferReport(), tls: tls,
-                error: error, status: exit.status))
+                establishment: connection.establishment, transfer: connection.transferReport(),
+                path: path, tls: tls, error: error, status: exit.status))
         exit.leave()
     }
 }

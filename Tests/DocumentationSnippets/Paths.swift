@@ -16,11 +16,26 @@ func pauseWhileConstrained(monitor: PathMonitor, prefetch: Prefetch) async {
     var policy = PathPolicy()
     policy.allowsConstrainedPaths = false
     policy.allowsExpensivePaths = false
-    for await path in monitor.updates {
-        let isAllowed = path.interfaces.contains { policy.refusal(of: $0) == nil }
-        await prefetch.setPaused(!isAllowed)
+    for await path in monitor.updates(allowedBy: policy) {
+        await prefetch.setPaused(path == nil)
     }
     // end
+}
+
+func prefetchWhileAllowed(monitor: PathMonitor, policy: PathPolicy, prefetch: Prefetch) async throws {
+    // snippet
+    try await monitor.whileAllowed(policy) { path in
+        print("over", path.name)
+        try await prefetch.run()  // cancelled when no path is allowed any more, and called again when one is
+    }
+    // end
+}
+
+func waitThenConnect(monitor: PathMonitor, policy: PathPolicy) async throws {
+    // snippet
+    let path = try await monitor.waitForPath(satisfying: policy)
+    // end
+    _ = path
 }
 
 func overridePaths() {
@@ -34,4 +49,5 @@ func overridePaths() {
 
 actor Prefetch {
     func setPaused(_ isPaused: Bool) {}
+    func run() async throws {}
 }

@@ -34,6 +34,9 @@ final class Conversation: Sendable {
         var carrier = ""
         var moves = 0
         var joins: [String: Int] = [:]
+        /// Each path that was told of.
+        var paths: [String] = []
+        var refusals: [(at: MonotonicTime, text: String)] = []
     }
 
     var seen: Seen { following.withLock { $0 } }
@@ -50,8 +53,13 @@ final class Conversation: Sendable {
         // Of ten thousand moves the last are enough.
         let limit = options.moves == nil ? Int.max : 50
         follower.observe { [events, following] event in
-            guard case .steering(let event) = event else { return }
             let time = begun.duration(to: .now).wholeNanoseconds / 1_000_000
+            switch event {
+            case .pathChanged(let path): following.withLock { $0.paths.append("\(path)") }
+            case .pathNotAllowed(let refusal): following.withLock { $0.refusals.append((.now, "\(refusal)")) }
+            default: break
+            }
+            guard case .steering(let event) = event else { return }
             events.withLock {
                 if $0.count >= limit { $0.removeFirst() }
                 $0.append("event \(time) \(event)")
@@ -74,7 +82,9 @@ final class Conversation: Sendable {
         let connected = try await Connector.shared.connect(host: options.host, port: Int(options.port)) {
             $0.mode = options.mode
             $0.prohibitedInterfaces = options.prohibited
-            $0.allowsConstrainedPaths = options.moves?.cause != .constrained
+            $0.allowsConstrainedPaths = options.moves?.cause != .constrained && !options.refusesConstrained
+            $0.whenPathIsRefused = options.whenRefused
+            if options.isTCP { $0.protocols = [.tcp] }
         }
         let follower = try connected.follow(hasHints: true)
         return (connected.takeDescriptor(), follower)
@@ -231,6 +241,9 @@ final class Conversation: Sendable {
         lines.append("control \(report.control.name)")
         lines.append("bytes \(state.received)")
         lines.append("moves \(seen.moves)")
+        lines.append("ended \(state.hasEnded)")
+        lines += seen.paths.map { "now \($0)" } + seen.refusals.map { "refused \($0.text)" }
+        lines.append("current \(follower.currentPath.map { "\($0)" } ?? "none")")
         switch options.load {
         case .echo:
             let count = Int(Duration.seconds(1) / options.interval)

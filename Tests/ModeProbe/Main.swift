@@ -19,6 +19,8 @@ enum ModeProbe {
         for _ in 0..<options.connections { opened.append(try await Conversation(options)) }
         let conversations = opened
         let told = Locked<[String]>([])
+        let capture = try options.captured.map { try DataCapture($0) }
+        let firstFault = Locked<MonotonicTime?>(nil)
         await withTaskGroup(of: Void.self) { group in
             if let moves = options.moves, let conversation = conversations.first {
                 group.addTask {
@@ -33,6 +35,15 @@ enum ModeProbe {
                     for conversation in conversations { conversation.stop() }
                 }
             }
+            if let capture {
+                group.addTask {
+                    while conversations.contains(where: { !$0.isOver }) {
+                        capture.drain()
+                        try? await Task.sleep(for: .milliseconds(2))
+                    }
+                    capture.drain()
+                }
+            }
             for conversation in conversations { group.addTask { await conversation.run() } }
             group.addTask {
                 let begun = MonotonicTime.now
@@ -41,6 +52,8 @@ enum ModeProbe {
                         for: max(MonotonicTime.now.duration(to: begun.advanced(by: fault.at)), .zero))
                     do {
                         try LabControl.set(fault.link, fault.action)
+                        // From here on: how long a busy disk takes to write a setting is not what is measured.
+                        firstFault.withLock { $0 = $0 ?? .now }
                     } catch {
                         print("error \(error)")
                     }
@@ -50,6 +63,12 @@ enum ModeProbe {
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
         for conversation in conversations { try conversation.end() }
         for line in told.withLock({ $0 }) { print(line) }
+        if let capture, let fault = firstFault.withLock({ $0 }) {
+            for line in capture.lines(since: fault) { print(line) }
+            for refusal in conversations.flatMap(\.seen.refusals) {
+                print("told_after \(fault.duration(to: refusal.at).wholeNanoseconds / 1_000_000)")
+            }
+        }
         if let counter { print("answers \(counter.count)") }
         ProcessEnvironment.exit(0)
     }

@@ -26,6 +26,12 @@ struct ProbeOptions: Sendable {
     var prohibited: Set<String> = []
     /// The interface on which answers to SYNs are counted.
     var counted: String?
+    /// The interface on which the arrival of data is noted.
+    var captured: String?
+    /// Whether a path on which data is to be saved may not be used, and what happens where the connection has one.
+    var refusesConstrained = false
+    var whenRefused = PathRefusalAction.report
+    var isTCP = false
     var faults: [Fault] = []
     var moves: Moves?
     /// Whether the sockets are not this library's, and all connections may be steered for their sake.
@@ -34,6 +40,7 @@ struct ProbeOptions: Sendable {
     static let usage = """
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
+            [--tcp yes] [--refuse constrained] [--when-refused report|close] [--capture NAME]
             [--moves N expensive|constrained|address] [--foreign yes]
 
         """
@@ -55,6 +62,12 @@ struct ProbeOptions: Sendable {
             case "--connections": connections = Int(value) ?? 1
             case "--prohibit": prohibited.insert(value)
             case "--count": counted = value
+            case "--capture": captured = value
+            case "--tcp": isTCP = value == "yes"
+            case "--refuse": refusesConstrained = value == "constrained"
+            case "--when-refused":
+                guard let action = PathRefusalAction(rawValue: value) else { return nil }
+                whenRefused = action
             case "--foreign": isForeign = value == "yes"
             case "--moves":
                 guard let cause = words.popFirst().flatMap(Moves.Cause.init(rawValue:)) else { return nil }

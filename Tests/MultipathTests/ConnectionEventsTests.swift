@@ -11,6 +11,12 @@ struct ConnectionEventsTests {
     private static let back = ConnectionEvent.viabilityChanged(isViable: true, reason: nil)
     private static let report = TransferReport(
         transport: .mptcp, control: .perConnection, duration: .seconds(1), paths: [], moveCount: 0, moves: [])
+    private static func path(_ name: String, refusal: PathPolicy.Refusal? = nil) -> ConnectionPath {
+        var path = ConnectionPath(PathInterface(index: 2, name: name, type: Verdict(.other, .assumed)))
+        path.refusal = refusal
+        return path
+    }
+
     private static let establishment: EstablishmentReport = {
         let remote = IPEndpoint(IPAddress(ipv4: 0xC000_0201), port: 443)
         return EstablishmentReport(
@@ -55,18 +61,26 @@ struct ConnectionEventsTests {
         _ = machine.begin(Self.establishment, closing: { Self.report })
         for event in [
             Self.lost, Self.back, .betterPathAvailable("eth0"), .betterPathAvailable(nil),
-            .pathChanged("wwan0"),
+            .pathChanged(Self.path("wwan0")),
             .steering(.joined("wwan0")), Self.lost, .betterPathAvailable("wwan0"),
         ] { _ = machine.add(event) }
         let state: [ConnectionEvent?] = [
             .established(Self.establishment), .fallback(.peer), Self.lost, .betterPathAvailable("wwan0"),
-            .pathChanged("wwan0"),
+            .pathChanged(Self.path("wwan0")),
         ]
         #expect(Self.read(&machine, machine.addConsumer()) == state)
-        _ = machine.add(.pathChanged("wlan0"))
-        #expect(Self.read(&machine, machine.addConsumer()) == state.dropLast(), "as it was established")
+        let refused = Self.path("wlan0", refusal: .constrained)
+        let refusal = PathRefusal(interface: "wlan0", reason: .constrained)
+        for event in [ConnectionEvent.pathChanged(refused), .pathNotAllowed(refusal)] {
+            _ = machine.add(event)
+        }
+        let refusedState: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(refused), .pathNotAllowed(refusal)]
+        #expect(Self.read(&machine, machine.addConsumer()) == refusedState)
+        _ = machine.add(.pathChanged(Self.path("wlan0")))
+        let last: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(Self.path("wlan0"))]
+        #expect(Self.read(&machine, machine.addConsumer()) == last, "it is allowed again")
         _ = machine.close { Self.report }
-        #expect(Self.read(&machine, machine.addConsumer()) == state.dropLast() + [.closed(Self.report), nil])
+        #expect(Self.read(&machine, machine.addConsumer()) == last + [.closed(Self.report), nil])
     }
 
     @Test("tell a late consumer that the connection waits for a path, as long as it does")
@@ -143,7 +157,15 @@ struct ConnectionEventsTests {
             (back, "the path carries the connection again"),
             (.betterPathAvailable("eth0"), "eth0 would be a better path"),
             (.fallback(.peer), "tcp (fallback: peer, whose answer had no MPTCP)"),
-            (.pathChanged("wwan0"), "wwan0 carries the data now"),
+            (.pathChanged(path("wwan0")), "the path is wwan0 (other)"),
+            (
+                .pathChanged(path("wwan0", refusal: .prohibited)),
+                "the path is wwan0 (other), not allowed: prohibited"
+            ),
+            (
+                .pathNotAllowed(PathRefusal(interface: "wlan0", reason: .expensive)),
+                "wlan0 is not allowed any more: expensive; no other path is"
+            ),
             (.steering(.stranded), "no path is left; waiting for one"),
             (
                 .waiting([PathOmission(interface: "wwan0", reason: "expensive", refusal: .expensive)]),

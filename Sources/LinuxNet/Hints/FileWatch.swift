@@ -33,6 +33,8 @@ final class FileWatch {
     private var registration: EventThread.Token?
     private var pause: EventThread.Token?
     private var onChange: ((Set<Place>) -> Void)?
+    /// A file that is replaced is two events at once, of the new file's own name and of its rename.
+    private var budget = ReadingBudget(burst: 2, interval: .milliseconds(50))
 
     /// By inotify's number for a watch.
     private var watches: [CInt: Watch] = [:]
@@ -82,15 +84,18 @@ final class FileWatch {
         registration = try thread.add(notifier.number, for: .readable) { [weak self] _ in self?.deliver() }
     }
 
-    /// Reads what is waiting, delivers it, and looks away for a moment, in which more may gather.
+    /// Reads what is waiting, and delivers it. Where it has just done so, it looks away for a moment, in which more may gather.
     private func deliver() {
-        if let registration { thread.remove(registration) }
-        registration = nil
-        let changed = drain()
-        pause = thread.schedule(at: MonotonicTime.now.advanced(by: .milliseconds(50))) { [weak self] in
-            self?.pause = nil
-            try? self?.listen()
+        if let next = budget.take(at: .now) {
+            if let registration { thread.remove(registration) }
+            registration = nil
+            pause = thread.schedule(at: next) { [weak self] in
+                self?.pause = nil
+                try? self?.listen()
+            }
+            return
         }
+        let changed = drain()
         if !changed.isEmpty { onChange?(changed) }
     }
 

@@ -91,6 +91,9 @@ package final class HintWatch {
             && speeds.isSettled
     }
 
+    /// What the user says now; nothing before it was read once.
+    package var latestSettings: PathSettings { settings.latest?.facts ?? PathSettings() }
+
     /// Has the files read, and watches them from now on.
     ///
     /// - Parameter onChange: called on the thread when each of the files was read first, and when a `read` would return
@@ -139,7 +142,7 @@ package final class HintWatch {
         leases.look()
         resolver.look()
         var hints = InterfaceHints()
-        hints.settings = settings.latest?.facts ?? PathSettings()
+        hints.settings = latestSettings
         if let leases = leases.latest?.facts, !leases.isEmpty {
             let indexes = Set(links.map(\.index))
             hints.leases = leases.filter { indexes.contains($0.key) }

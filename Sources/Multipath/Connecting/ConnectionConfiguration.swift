@@ -23,6 +23,10 @@ public struct ConnectionConfiguration: Sendable {
     /// made as soon as one appears. Otherwise that is an error at once. `ConnectionObservation.waiting` tells of it.
     public var waitsForPath = false
 
+    /// What happens where the connection's path becomes one that `policy` does not allow, and the connection can't leave it:
+    /// plain TCP, or MPTCP with no other allowed path. It is reported unless set.
+    public var whenPathIsRefused: PathRefusalAction = .report
+
     /// The defaults.
     public init() {}
 

@@ -25,6 +25,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         var machines: FollowerMachines?
         var newListeners: [@Sendable (ConnectionEvent) -> Void] = []
         var expectsData = false
+        /// The interface that carries the connection, where that was told; 0 for the one it came about over.
+        var carrier: InterfaceIndex = 0
+        /// Ends the connection where its rules do; nil where that is done here.
+        var closer: (@Sendable (PathRefusal) -> Void)?
     }
 
     private let facts: FollowedFacts
@@ -188,6 +192,17 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// The peer's endpoint.
     public var remote: IPEndpoint? { facts.remote }
 
+    /// The path that carries the connection now, with its tags and their sources: of a plain TCP connection the one that it
+    /// is bound to; of an MPTCP connection the one that its data takes where it is steered, and the one that it came about
+    /// over where it is not. Nil where no snapshot has come yet, and where the interface is gone.
+    public var currentPath: ConnectionPath? {
+        let carrier = state.withLock { $0.carrier }
+        guard let snapshot = monitor.latestPath,
+            let interface = carrier == 0 ? facts.interface(in: snapshot) : snapshot.interface(carrier)
+        else { return nil }
+        return ConnectionPath(interface, policy: facts.policy)
+    }
+
     /// What carries the bytes now.
     public var transport: Transport {
         state.withLock { state in
@@ -218,6 +233,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             state.descriptor = nil
             state.meter.end()
             state.newListeners = []
+            state.closer = nil
             count(&state)
             return (true, state.machines.take())
         }
@@ -275,6 +291,27 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
     }
 
+    func note(carrier: InterfaceIndex) { state.withLock { $0.carrier = carrier } }
+
+    /// Has a closure end the connection where its rules do (`PathRefusalAction.close`): called on a thread that must not be
+    /// held up, at most once. Without one the socket is reset: its owner gets ECONNRESET or ENOTCONN.
+    package func closes(by closer: @escaping @Sendable (PathRefusal) -> Void) {
+        state.withLock { $0.closer = closer }
+    }
+
+    /// The connection's path is not allowed any more, and its rules are to end it.
+    func close(because refusal: PathRefusal) {
+        if let closer = state.withLock({ $0.closer }) { return closer(refusal) }
+        abort()
+    }
+
+    /// Ends the connection at once: nothing that was written is sent any more.
+    package func abort() {
+        state.withLock { state in
+            if let number = state.descriptor?.number { ConnectionAbort.perform(number) }
+        }
+    }
+
     func set(_ level: ControlLevel) { state.withLock { $0.meter.level = level } }
 
     /// - Parameter isSteered: whether a machine asks for samples while data moves.
@@ -285,14 +322,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
 
     /// Something has happened to the connection.
     package func tell(_ event: ConnectionEvent) {
+        log.add(event)
         if case .steering(let event) = event {
             state.withLock { $0.meter.note(event) }
-            log.add(event)
             if event == .stranded, let policy = facts.steering?.policy, let snapshot = monitor.latestPath {
                 log.add(.waiting(policy.omissions(in: snapshot)))
             }
-        } else {
-            log.add(event)
         }
     }
 

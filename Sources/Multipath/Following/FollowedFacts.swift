@@ -8,6 +8,8 @@ final class FollowedFacts: Sendable {
         var families: Set<IPAddress.Family>
         /// Which paths the connection may use.
         var policy: PathPolicy
+        /// What happens where the path is not allowed any more.
+        var whenRefused = PathRefusalAction.report
     }
 
     let transport: Transport
@@ -49,5 +51,26 @@ final class FollowedFacts: Sendable {
         self.steering = steering
         self.permissions = permissions
         self.viability = viability
+    }
+
+    /// Which paths it may use; an accepted connection has no choice, and may use each.
+    var policy: PathPolicy { viability?.policy ?? steering?.policy ?? PathPolicy() }
+
+    /// The interface that it came about over.
+    func interface(in snapshot: PathSnapshot) -> PathInterface? {
+        interfaceName.map { snapshot.interface(named: $0) }
+            ?? local.flatMap {
+                snapshot.interface(with: $0.address)
+            }
+    }
+
+    /// What decides which path is told of; nil where its interface or its peer is not known.
+    func makeCarrier(in snapshot: PathSnapshot) -> CarrierMachine? {
+        guard let remote, let interface = interface(in: snapshot) else { return nil }
+        return CarrierMachine(
+            FollowedConnection(
+                interface: interface.index, local: local?.address, remote: remote.address,
+                families: viability?.families ?? [], isTCP: !transport.isMPTCP),
+            policy: policy, response: viability?.whenRefused ?? .report)
     }
 }

@@ -11,6 +11,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     private let facts: FollowedFacts
     private var viability: ViabilityRunner?
     private var steering: SteeringRunner?
+    /// Which path carries the connection; nil before the first snapshot that knows its interface.
+    private var carrier: CarrierMachine?
     /// The paths when the connection came about, until steering begins.
     private var firstSnapshot: PathSnapshot?
     /// How far the connection can be steered, until steering begins.
@@ -43,6 +45,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         monitor.lifetime.start()
         monitor.channel.attach(self)
         let latest = monitor.latestPath
+        if let first { judgeCarrier(in: first) }
+        if let latest, latest.generation != first?.generation { judgeCarrier(in: latest) }
         if let first { viability?.ingest(first) }
         if let latest, latest.generation != first?.generation { viability?.ingest(latest) }
         if let latest { steer(latest) }
@@ -55,7 +59,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         monitor.channel.detach(self)
         viability?.end()
         steering?.end()
-        (viability, steering, listeners) = (nil, nil, [])
+        (viability, steering, carrier, listeners) = (nil, nil, nil, [])
         if let timer { runtime.thread.cancelTimer(timer.token) }
         timer = nil
     }
@@ -64,6 +68,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func ingest(_ snapshot: PathSnapshot) {
         guard !isEnded else { return }
+        // First: steering tells next where the data goes.
+        judgeCarrier(in: snapshot)
         viability?.ingest(snapshot)
         if let steering {
             steering.ingest(snapshot)
@@ -71,6 +77,12 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
             steer(snapshot)
         }
         settle()
+    }
+
+    private func judgeCarrier(in snapshot: PathSnapshot) {
+        if carrier == nil { carrier = facts.makeCarrier(in: snapshot) }
+        carrier?.leavesByItself = assignment.control != nil && steering?.agenda.isOver != true
+        perform(carrier?.snapshot(snapshot))
     }
 
     /// Begins to steer, where there is control: without it there is nothing to decide.
@@ -119,7 +131,9 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     func ingestListeners() {
         guard !isEnded, let new = follower?.takeNewListeners(), !new.isEmpty else { return }
         listeners += new
-        for event in viability?.told ?? [] {
+        var told = viability?.told ?? []
+        if let refusal = carrier?.refusal { told.append(.pathNotAllowed(refusal)) }
+        for event in told {
             for listener in new { listener(event) }
         }
     }
@@ -186,7 +200,26 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     // MARK: Outputs
 
-    func tell(_ event: SteeringEvent) { tell(.steering(event)) }
+    func tell(_ event: SteeringEvent) {
+        tell(.steering(event))
+        switch event {
+        case .moved(_, let name, _): perform(carrier?.moved(to: name))
+        case .stranded: perform(carrier?.stranded())
+        default: break
+        }
+    }
+
+    private func perform(_ actions: [CarrierMachine.Action]?) {
+        for action in actions ?? [] {
+            switch action {
+            case .pathChanged(let path):
+                follower?.note(carrier: path.index)
+                tell(.pathChanged(path))
+            case .notAllowed(let refusal): tell(.pathNotAllowed(refusal))
+            case .close(let refusal): follower?.close(because: refusal)
+            }
+        }
+    }
 
     func tell(_ event: ConnectionEvent) {
         follower?.tell(event)

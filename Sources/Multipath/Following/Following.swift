@@ -50,7 +50,8 @@ extension PendingConnection {
                 otherRemotes: isMPTCP ? facts.otherRemotes : [], established: facts.established,
                 steering: isMPTCP ? steering : nil,
                 viability: FollowedFacts.Viability(
-                    families: families ?? facts.addresses.families, policy: policy ?? configuration.policy)),
+                    families: families ?? facts.addresses.families, policy: policy ?? configuration.policy,
+                    whenRefused: configuration.whenPathIsRefused)),
             sample: facts.sample,
             monitor: facts.request.connector.monitor,
             end: end)
@@ -98,9 +99,10 @@ extension ConnectionFollower {
     ///   - descriptor: the connection's, which stays its owner's.
     ///   - maySteerAll: whether the endpoints of the whole network namespace may be changed for it.
     ///   - fallbackReason: why it is plain TCP, if it is.
+    ///   - whenRefused: what happens where its path is not allowed any more.
     package convenience init(
         adopting descriptor: CInt, _ configuration: SteeringConfiguration, maySteerAll: Bool = false,
-        fallbackReason: FallbackReason? = nil, monitor: PathMonitor
+        fallbackReason: FallbackReason? = nil, whenRefused: PathRefusalAction = .report, monitor: PathMonitor
     ) throws {
         let sample = TransportSample.read(descriptor)
         let token = sample?.token
@@ -108,7 +110,7 @@ extension ConnectionFollower {
         var viability: FollowedFacts.Viability?
         if !configuration.isAcceptor, let remote {
             viability = FollowedFacts.Viability(
-                families: [remote.address.family], policy: configuration.policy)
+                families: [remote.address.family], policy: configuration.policy, whenRefused: whenRefused)
         }
         let facts = FollowedFacts(
             transport: Transport(of: descriptor, sample, fallbackReason: fallbackReason),

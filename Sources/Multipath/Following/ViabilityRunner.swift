@@ -46,10 +46,7 @@ final class ViabilityRunner: @unchecked Sendable {
 
     func ingest(_ snapshot: PathSnapshot) {
         if machine == nil {
-            let own =
-                facts.interfaceName.map { snapshot.interface(named: $0) }
-                ?? facts.local.flatMap { snapshot.interface(with: $0.address) }
-            guard let own else { return }
+            guard let own = facts.interface(in: snapshot) else { return }
             index = own.index
             var configuration = ViabilityMachine.Configuration()
             configuration.policy = subject.policy

@@ -162,7 +162,9 @@ actor PathWatcher {
     private func hintsChanged() {
         if patience != nil { return awaitOthers() }
         guard published != nil else { return }
-        if coalescer.changed(isUrgent: false, at: .now) { deliver() }
+        // What the user says is obeyed at once: bytes that go on meanwhile may cost money.
+        let isUsersWord = hints.map { $0.latestSettings != reducer.hints.settings } ?? false
+        if coalescer.changed(isUrgent: isUsersWord, at: .now) { deliver() }
         setDeliveryTimer()
     }
 

@@ -6,6 +6,7 @@ import PathCore
 public struct LabTextError: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String
 
+    /// An error with its words.
     public init(_ description: String) { self.description = description }
 
     /// The same error, with the place of the text in front.
@@ -14,32 +15,75 @@ public struct LabTextError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// Which way of a link a setting is for.
 public enum LinkSide: String, Sendable, Hashable, CaseIterable {
+    /// Both ways.
     case both
+    /// From the client.
     case up
+    /// To the client.
     case down
 }
 
 /// One `key=value` of a condition.
 public struct ConditionSetting: Sendable, Hashable {
+    /// What is set.
     public enum Key: String, Sendable, Hashable, CaseIterable {
-        case rtt, delay, jitter, rate, queue, loss, burst, gilbert, duplicate, corrupt, reorder, blackhole
-        case policer, middlebox, nat, preset
+        /// A time: half of it is the delay of each way.
+        case rtt
+        /// A time: how long a packet is under way.
+        case delay
+        /// A time: how far a packet's delay strays, at most.
+        case jitter
+        /// Bits a second, or a recorded trace.
+        case rate
+        /// A time, bytes, or `codel`: what may wait for the rate's sake.
+        case queue
+        /// A share: packets that are lost.
+        case loss
+        /// Losses in a row on average, or a time: Wi-Fi's aggregation.
+        case burst
+        /// Losses by two states (Gilbert and Elliott).
+        case gilbert
+        /// A share: packets that arrive twice.
+        case duplicate
+        /// A share: packets that arrive with one bit changed.
+        case corrupt
+        /// A share of packets that later ones pass, or `jitter`: packets pass each other by that.
+        case reorder
+        /// Which ways nothing arrives, without an error.
+        case blackhole
+        /// A rate, and bytes that may exceed it: what is more is dropped.
+        case policer
+        /// What a box on the way does to MPTCP.
+        case middlebox
+        /// A time: how long a NAT remembers an idle flow.
+        case nat
+        /// A kind of network: all its conditions.
+        case preset
     }
 
+    /// What it is set to.
     public enum Value: Sendable, Hashable {
+        /// A span of time.
         case time(Duration)
         /// Bits a second; nil is unlimited.
         case rate(Double?)
+        /// A number of bytes.
         case bytes(Int)
         /// From 0 to 1.
         case share(Double)
+        /// A number of packets.
         case count(Double)
+        /// Two states of loss.
         case gilbertElliott(DirectionConditions.GilbertElliott)
+        /// Packets may overtake each other by their jitter.
         case jitterReorders
         /// Nil is neither.
         case side(LinkSide?)
+        /// What a box on the way does to MPTCP.
         case middlebox(LinkConditions.Middlebox)
+        /// Rates that were recorded, one for each way.
         case traces(up: RateTrace, down: RateTrace)
+        /// A queue that CoDel manages (RFC 8289).
         case coDel
         /// Nil is no policer.
         case policing(DirectionConditions.Policing?)
@@ -49,8 +93,11 @@ public struct ConditionSetting: Sendable, Hashable {
         case nat(Duration?)
     }
 
+    /// What is set.
     public var key: Key
+    /// Which way it holds for.
     public var side: LinkSide
+    /// What it is set to.
     public var value: Value
 
     /// Reads one setting: `loss=1%`, `up.rate=5mbit`, or a bare word: `blackhole`, or a preset's.
@@ -195,6 +242,7 @@ extension ConditionSetting.Key {
 
 /// A list of settings, in order.
 public struct ConditionChange: Sendable, Hashable {
+    /// In the order in which they are applied.
     public var settings: [ConditionSetting]
 
     /// Reads `KEY=VALUE,KEY=VALUE…`. An empty text changes nothing.
@@ -206,6 +254,7 @@ public struct ConditionChange: Sendable, Hashable {
         }
     }
 
+    /// A change of these settings, in order.
     public init(_ settings: [ConditionSetting]) { self.settings = settings }
 
     /// The conditions after the change.

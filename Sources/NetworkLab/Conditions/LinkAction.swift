@@ -19,11 +19,13 @@ public enum LinkAction: Sendable, Hashable {
         case automatic
     }
 
+    /// What may happen to a link that is no packet loss.
     public enum Fault: Sendable, Hashable {
         /// The client's interface is set down or up; up brings its addresses and routes back.
         case up(Bool)
         /// The client's interface is pulled out, or plugged in again with a new index.
         case plugged(Bool)
+        /// The client's interface loses its carrier, or has it again.
         case carrier(Bool)
         /// The client's addresses on the link, and with them its routes.
         case addresses(Bool)
@@ -31,6 +33,7 @@ public enum LinkAction: Sendable, Hashable {
         case routes(Bool)
         /// The client gets other addresses on the link.
         case renumber
+        /// The link's default routes get another metric.
         case metric(UInt32)
         /// The link's NAT loses its memory.
         case forgetFlows

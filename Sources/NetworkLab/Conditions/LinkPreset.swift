@@ -1,10 +1,16 @@
 /// A kind of network, with conditions that are typical of it. Those of one link vary by the hour; these are middling ones.
 public enum LinkPreset: String, Sendable, Hashable, CaseIterable {
+    /// A home's Wi-Fi.
     case wifi
+    /// A 4G modem.
     case lte
+    /// A 3G modem.
     case umts
+    /// A 2G modem.
     case edge
+    /// A geostationary satellite.
     case satellite
+    /// A crowded hotel's Wi-Fi.
     case hotel
 
     /// What it is, for help texts.

@@ -10,11 +10,13 @@ import LabNet
 import LinuxNet
 import PathCore
 
+/// Changes the links of a lab that runs, from another process.
 public enum LabControl {
     static let namePrefix = "mplab-"
 
     /// Why a lab could not be told.
     public struct Failure: Error, Sendable, CustomStringConvertible {
+        /// What went wrong.
         public let description: String
     }
 

@@ -5,18 +5,22 @@ import LabNet
 import LinuxNet
 import PathCore
 
+/// Runs a command in a lab of its own.
 public enum LabProcess {
+    /// How a lab is run.
     public struct Options: Sendable {
         /// Where to write the trace; nil for none.
         public var trace: String?
         /// Whether a line for each link may be shown on the terminal.
         public var isWatched = false
 
+        /// No trace, and nothing on the terminal.
         public init() {}
     }
 
     /// Why the command could not be run.
     public struct Failure: Error, Sendable, CustomStringConvertible {
+        /// What went wrong.
         public let description: String
     }
 

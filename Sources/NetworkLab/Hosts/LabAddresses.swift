@@ -7,8 +7,11 @@
 
 import PathCore
 
+/// The addresses of a lab's hosts.
 public enum LabAddresses {
+    /// The server's: 203.0.113.10.
     public static let serverIPv4 = IPAddress(ipv4: 0xCB00_710A)
+    /// The server's: 2001:db8:3::10.
     public static let serverIPv6 = IPAddress(ipv6: 0x2001_0DB8_0003_0000, 0x10)
     static let routerIPv4 = IPAddress(ipv4: 0xCB00_7101)
     static let routerIPv6 = IPAddress(ipv6: 0x2001_0DB8_0003_0000, 1)

@@ -2,17 +2,23 @@ import PathCore
 
 /// A congestion control of Linux, by the kernel's name.
 public enum CongestionControl: String, Sendable, Hashable, CaseIterable {
+    /// NewReno (RFC 6582).
     case reno
+    /// CUBIC (RFC 9438), Linux's own.
     case cubic
+    /// BBR.
     case bbr
 }
 
 /// Which congestion control each host's TCP uses. Where nothing is said it is cubic, or reno where this machine allows no
 /// other host than its own to use cubic.
 public struct CongestionPlan: Sendable, Hashable {
+    /// The client's; nil where nothing is said.
     public var client: CongestionControl?
+    /// The server's; nil where nothing is said.
     public var server: CongestionControl?
 
+    /// Nothing is said of either host.
     public init() {}
 
     /// Reads `bbr`, for both hosts, or `client=bbr`, `server=cubic,client=reno`.

@@ -2,10 +2,15 @@ import PathCore
 
 /// What a lab is made of, and what happens in it.
 public struct LabPlan: Sendable, Hashable {
+    /// The client's interfaces, each with its link.
     public var links: [Link]
+    /// Which families of addresses the hosts have.
     public var families: Families = .both
+    /// What the server host does.
     public var server = Server()
+    /// The hosts' congestion control.
     public var congestion = CongestionPlan()
+    /// What happens while the command runs.
     public var timeline = Timeline()
     /// Two labs of one seed treat the same packets the same.
     public var seed: UInt64 = 1
@@ -15,9 +20,13 @@ public struct LabPlan: Sendable, Hashable {
         links = [Link("wlan0", .wifi), Link("wwan0", .cellular)]
     }
 
+    /// The families of addresses that a lab's hosts have.
     public enum Families: String, Sendable, Hashable, CaseIterable {
+        /// IPv4 and IPv6.
         case both
+        /// IPv4 only.
         case ipv4
+        /// IPv6 only.
         case ipv6
 
         var all: [IPAddress.Family] {
@@ -31,16 +40,22 @@ public struct LabPlan: Sendable, Hashable {
 
     /// An interface of the client, and the link behind it.
     public struct Link: Sendable, Hashable {
+        /// The interface's name, such as `wlan0`.
         public var name: String
+        /// What kind of network it is.
         public var type: InterfaceType
+        /// Whether its traffic costs money.
         public var isExpensive: Bool
+        /// Whether data is to be saved on it (Low Data Mode).
         public var isConstrained = false
         /// The interface is a tap, so that its carrier goes as a card's does: late. It needs /dev/net/tun.
         public var isTap = false
         /// The default route's; nil for what NetworkManager gives the type.
         public var metric: UInt32?
+        /// What the link does to packets at first.
         public var conditions = LinkConditions()
 
+        /// A link with nothing wrong; only cellular is expensive.
         public init(_ name: String, _ type: InterfaceType) {
             (self.name, self.type) = (name, type)
             isExpensive = type == .cellular
@@ -61,12 +76,14 @@ public struct LabPlan: Sendable, Hashable {
         var override: String { "\(name)=\(type.rawValue)" }
     }
 
+    /// What the server host does.
     public struct Server: Sendable, Hashable {
         /// The server host's kernel makes no MPTCP sockets.
         public var isTCPOnly = false
         /// A command that runs in the server host instead of the built-in services.
         public var command: [String] = []
 
+        /// The built-in services, over MPTCP and TCP.
         public init() {}
     }
 

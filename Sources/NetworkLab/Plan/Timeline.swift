@@ -2,20 +2,28 @@ import PathCore
 
 /// What happens when, counted from the command's start.
 public struct Timeline: Sendable, Hashable {
+    /// In the order of the text they were read from.
     public var events: [Event] = []
     /// When it starts over; nil for never.
     public var period: Duration?
 
+    /// Nothing happens.
     public init() {}
 
+    /// Something that happens to a link.
     public struct Event: Sendable, Hashable {
+        /// When it begins, counted from the command's start.
         public var start: Duration
+        /// The link, by its name or type, or `all`.
         public var link: String
+        /// What happens.
         public var kind: Kind
         /// Where it stands, for errors: `line 7`.
         public var place: String
 
+        /// What happens to a link.
         public enum Kind: Sendable, Hashable {
+            /// A change or a fault, at once.
             case action(LinkAction)
             /// Conditions that go evenly from one to the other until `end`.
             case ramp(from: ConditionChange, to: ConditionChange, end: Duration)

@@ -17,9 +17,11 @@ import PathCore
 
 /// A lab and what happens in it, under a name.
 public struct Scenario: Sendable, Hashable {
+    /// By which it is asked for.
     public var name: String
     /// One line on what it shows.
     public var about = ""
+    /// What the lab is made of, and what happens in it.
     public var plan = LabPlan()
 
     /// Reads a scenario's text. An error names the line.

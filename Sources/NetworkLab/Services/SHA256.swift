@@ -7,8 +7,10 @@ public struct SHA256: Sendable {
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
 
+    /// The hash of no bytes yet.
     public init() {}
 
+    /// Takes further bytes in.
     public mutating func update(_ bytes: UnsafeRawBufferPointer) {
         count += UInt64(bytes.count)
         var rest = bytes

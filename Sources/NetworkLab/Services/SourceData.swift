@@ -2,6 +2,7 @@ import PathCore
 
 /// The bytes the services send: the same for the same seed, and known at every offset without those before.
 public enum SourceData {
+    /// The seed where no other is asked for.
     public static let defaultSeed: UInt64 = 1
 
     /// Fills a buffer with the stream's bytes from an offset on.

@@ -22,6 +22,7 @@ public struct InterfaceOverrides: Sendable, Hashable {
     /// What the environment says, by the interface's name.
     public var environment: [String: InterfaceOverride]
 
+    /// Overrides of what is given, by the interface's name.
     public init(
         configuration: [String: InterfaceOverride] = [:], environment: [String: InterfaceOverride] = [:]
     ) {

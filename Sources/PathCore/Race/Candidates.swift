@@ -13,14 +13,14 @@ public enum TransportProtocol: String, Sendable, Hashable, Codable {
 }
 
 /// One connection that may be attempted.
-public struct Candidate: Sendable, Hashable {
+package struct Candidate: Sendable, Hashable {
     /// The interface the attempt is bound to.
-    public var interface: InterfaceIndex
-    public var interfaceName: String
-    public var endpoint: IPEndpoint
-    public var transport: TransportProtocol
+    package var interface: InterfaceIndex
+    package var interfaceName: String
+    package var endpoint: IPEndpoint
+    package var transport: TransportProtocol
 
-    public init(
+    package init(
         interface: InterfaceIndex, interfaceName: String, endpoint: IPEndpoint,
         transport: TransportProtocol
     ) {
@@ -32,7 +32,7 @@ public struct Candidate: Sendable, Hashable {
 }
 
 /// The kernel's answer to "how would a packet to this address go?" (RTM_GETROUTE with RTM_F_FIB_MATCH).
-public enum RouteAnswer: Sendable, Hashable {
+package enum RouteAnswer: Sendable, Hashable {
     /// By this interface, because a route with a destination of this many bits matches.
     case via(InterfaceIndex, prefixLength: UInt8)
     /// To this machine itself, which means over loopback, whichever interface has the address.
@@ -42,12 +42,12 @@ public enum RouteAnswer: Sendable, Hashable {
 }
 
 /// The candidates for a destination, and for each interface that is left out the reason.
-public struct CandidateList: Sendable, Hashable {
+package struct CandidateList: Sendable, Hashable {
     /// One list for each path, in order of preference.
-    public var branches: [[Candidate]]
-    public var omissions: [PathOmission]
+    package var branches: [[Candidate]]
+    package var omissions: [PathOmission]
     /// Of the paths that are waited for, those that would come before the first list.
-    public var awaited: Set<InterfaceIndex> = []
+    package var awaited: Set<InterfaceIndex> = []
 
     /// Works out the candidates.
     ///
@@ -60,7 +60,7 @@ public struct CandidateList: Sendable, Hashable {
     ///   - awaiting: the paths whose own name servers are still being asked.
     ///   - isUsable: whether an address, found over one path, may be used over another.
     ///   - route: the kernel's answer for an address, free to choose (nil) or bound to one interface.
-    public init(
+    package init(
         snapshot: PathSnapshot, policy: PathPolicy, addresses: [IPAddress], port: UInt16,
         protocols: [TransportProtocol], awaiting: Set<InterfaceIndex> = [],
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
@@ -205,7 +205,7 @@ public struct CandidateList: Sendable, Hashable {
 
 extension [IPAddress] {
     /// Each address once, where it stands first.
-    public var unique: [IPAddress] {
+    package var unique: [IPAddress] {
         // A name rarely has more than a few, and to compare those is cheaper than to hash them.
         if count <= 8 {
             return indices.allSatisfy { !self[..<$0].contains(self[$0]) }

@@ -32,32 +32,32 @@
 // with no action.
 
 /// Decides when each connection attempt starts, and which one wins.
-public struct RaceMachine: Sendable {
+package struct RaceMachine: Sendable {
     /// Numbers the attempts in the order they start, from 0.
-    public typealias AttemptID = Int
+    package typealias AttemptID = Int
 
     /// The race's times.
-    public struct Configuration: Sendable, Hashable {
+    package struct Configuration: Sendable, Hashable {
         /// How long an attempt is alone before the next one starts, where nothing is known of the path: 250 ms,
         /// RFC 8305's default. Kept within 10 ms and 2 s, that RFC's bounds.
-        public var attemptDelay: Duration = .milliseconds(250)
+        package var attemptDelay: Duration = .milliseconds(250)
         /// How long the whole may take, name resolution included.
-        public var timeout: Duration = .seconds(10)
+        package var timeout: Duration = .seconds(10)
         /// Whether a complete handshake must be confirmed before it wins.
-        public var needsConfirmation = false
+        package var needsConfirmation = false
 
-        public init() {}
+        package init() {}
     }
 
     /// A path's part in the race.
-    public struct Branch: Sendable, Hashable {
-        public var interface: InterfaceIndex
+    package struct Branch: Sendable, Hashable {
+        package var interface: InterfaceIndex
         /// In the order in which they start.
-        public var candidates: [Candidate]
+        package var candidates: [Candidate]
         /// How long one of its attempts is alone before the next one starts.
-        public var attemptDelay: Duration
+        package var attemptDelay: Duration
 
-        public init(interface: InterfaceIndex, candidates: [Candidate], attemptDelay: Duration) {
+        package init(interface: InterfaceIndex, candidates: [Candidate], attemptDelay: Duration) {
             self.interface = interface
             self.candidates = candidates
             self.attemptDelay = attemptDelay
@@ -75,7 +75,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// What the runner has to do. Each is one simple thing.
-    public enum Action: Sendable, Hashable {
+    package enum Action: Sendable, Hashable {
         case start(AttemptID, Candidate)
         /// Close its descriptor; nothing is to be reported about it any more.
         case cancel(AttemptID)
@@ -86,7 +86,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// Why there is no winner.
-    public enum Failure: Sendable, Hashable {
+    package enum Failure: Sendable, Hashable {
         case resolution(ResolutionError)
         /// No path was allowed or led there, so nothing was attempted.
         case noCandidate
@@ -96,15 +96,15 @@ public struct RaceMachine: Sendable {
     }
 
     /// What happened to an attempt, for the report.
-    public struct Attempt: Sendable, Hashable {
-        public var candidate: Candidate
-        public var started: MonotonicTime
+    package struct Attempt: Sendable, Hashable {
+        package var candidate: Candidate
+        package var started: MonotonicTime
         /// When its handshake was complete.
-        public var connected: MonotonicTime?
-        public var ended: MonotonicTime?
-        public var outcome: Outcome
+        package var connected: MonotonicTime?
+        package var ended: MonotonicTime?
+        package var outcome: Outcome
 
-        public enum Outcome: Sendable, Hashable {
+        package enum Outcome: Sendable, Hashable {
             case pending
             case won
             /// The race was over, or given up, before this attempt was.
@@ -146,9 +146,9 @@ public struct RaceMachine: Sendable {
         case finished
     }
 
-    public let configuration: Configuration
+    package let configuration: Configuration
     /// Every attempt that was started, by its number.
-    public private(set) var attempts: [Attempt] = []
+    package private(set) var attempts: [Attempt] = []
     private var state = State.idle
     private var lanes: [Lane] = []
     /// Whether the plan may still grow: an answer of the resolver, or a path, is waited for.
@@ -165,12 +165,12 @@ public struct RaceMachine: Sendable {
     /// The paths that others have found silent.
     private var suspects: Set<InterfaceIndex> = []
 
-    public init(configuration: Configuration = Configuration()) {
+    package init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
     }
 
     /// The next moment at which `timeReached` has something to do.
-    public var nextDeadline: MonotonicTime? {
+    package var nextDeadline: MonotonicTime? {
         switch state {
         case .idle, .finished: nil
         case .resolving: deadline
@@ -180,7 +180,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// Name resolution starts, and with it the clock of the deadline.
-    public mutating func begin(at now: MonotonicTime) {
+    package mutating func begin(at now: MonotonicTime) {
         guard case .idle = state else { return }
         state = .resolving
         deadline = now.advanced(by: configuration.timeout)
@@ -193,7 +193,7 @@ public struct RaceMachine: Sendable {
     ///   - awaited: the paths that may still come to stand before the first of the branches.
     ///   - isFinal: whether nothing more can come; if not, the race goes on though nothing is left.
     ///   - now: the time of the call.
-    public mutating func plan(
+    package mutating func plan(
         _ branches: [Branch], awaiting awaited: Set<InterfaceIndex> = [], isFinal: Bool, at now: MonotonicTime
     ) -> [Action] {
         switch state {
@@ -226,7 +226,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// The name has no address.
-    public mutating func resolutionFailed(_ failure: ResolutionError, at now: MonotonicTime) -> [Action] {
+    package mutating func resolutionFailed(_ failure: ResolutionError, at now: MonotonicTime) -> [Action] {
         switch state {
         case .resolving: break
         // Asked again when a path appeared, after a plan with nothing in it.
@@ -237,7 +237,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// An attempt's handshake is complete.
-    public mutating func connected(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
+    package mutating func connected(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
         guard case .racing = state, attempts[id].outcome == .pending, attempts[id].connected == nil else {
             return []
         }
@@ -250,7 +250,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// A connected attempt is usable.
-    public mutating func confirmed(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
+    package mutating func confirmed(_ id: AttemptID, at now: MonotonicTime) -> [Action] {
         guard case .racing = state, attempts[id].outcome == .pending, attempts[id].connected != nil else {
             return []
         }
@@ -258,7 +258,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// An attempt ended without a connection.
-    public mutating func failed(_ id: AttemptID, reason: String, at now: MonotonicTime) -> [Action] {
+    package mutating func failed(_ id: AttemptID, reason: String, at now: MonotonicTime) -> [Action] {
         guard case .racing = state, attempts[id].outcome == .pending else { return [] }
         end(id, .failed(reason), at: now)
         if let lane = lane(of: id) {
@@ -270,7 +270,7 @@ public struct RaceMachine: Sendable {
 
     /// These paths show signs of being dead, and no others: they are not waited for. They are attempted all the
     /// same. Where all are suspect it says nothing about any of them.
-    public mutating func suspect(_ interfaces: Set<InterfaceIndex>, at now: MonotonicTime) -> [Action] {
+    package mutating func suspect(_ interfaces: Set<InterfaceIndex>, at now: MonotonicTime) -> [Action] {
         guard suspects != interfaces else { return [] }
         suspects = interfaces
         guard case .racing = state else { return [] }
@@ -278,7 +278,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// The clock shows `nextDeadline` or later.
-    public mutating func timeReached(_ now: MonotonicTime) -> [Action] {
+    package mutating func timeReached(_ now: MonotonicTime) -> [Action] {
         switch state {
         case .idle, .finished: []
         case .resolving: deadline.map { now >= $0 } ?? false ? fail(.timedOut, at: now) : []
@@ -287,7 +287,7 @@ public struct RaceMachine: Sendable {
     }
 
     /// The caller has lost interest.
-    public mutating func cancel(at now: MonotonicTime) -> [Action] {
+    package mutating func cancel(at now: MonotonicTime) -> [Action] {
         if case .finished = state { return [] }
         return fail(.cancelled, at: now)
     }

@@ -8,15 +8,15 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     case observeOnly(because: ControlLimit)
 
     /// What a probe of the machine found. Each nil means that nothing stands in the way.
-    public struct Facts: Sendable, Hashable {
+    package struct Facts: Sendable, Hashable {
         /// Why there is no MPTCP.
-        public var transport: ControlLimit?
+        package var transport: ControlLimit?
         /// Why the path manager takes no orders.
-        public var commands: ControlLimit?
+        package var commands: ControlLimit?
         /// Why sockets can't be given the userspace path manager.
-        public var selection: ControlLimit?
+        package var selection: ControlLimit?
 
-        public init(
+        package init(
             transport: ControlLimit? = nil, commands: ControlLimit? = nil, selection: ControlLimit? = nil
         ) {
             self.transport = transport
@@ -26,7 +26,7 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The level that the facts allow.
-    public init(_ facts: Facts) {
+    package init(_ facts: Facts) {
         if let limit = facts.transport ?? facts.commands {
             self = .observeOnly(because: limit)
         } else if let limit = facts.selection {

@@ -1,6 +1,6 @@
 /// One thing to be done to a connection's subflows: what the machines of the modes decide, and what a
 /// `SubflowControl` performs.
-public enum SubflowAction: Sendable, Hashable {
+package enum SubflowAction: Sendable, Hashable {
     /// Makes another subflow, bound to its interface. The id is the caller's to choose, one for each address
     /// of the connection: 0 is the first subflow's address.
     case create(LocalAddress, isBackup: Bool, remote: IPEndpoint)
@@ -15,14 +15,14 @@ public enum SubflowAction: Sendable, Hashable {
     case announce(LocalAddress)
 
     /// An address of this machine's, as a connection numbers it.
-    public struct LocalAddress: Sendable, Hashable {
-        public var address: IPAddress
+    package struct LocalAddress: Sendable, Hashable {
+        package var address: IPAddress
         /// RFC 8684 section 3.2's address id.
-        public var id: UInt8
+        package var id: UInt8
         /// What a subflow from there is bound to; nil lets the routing table choose.
-        public var interface: UInt32?
+        package var interface: UInt32?
 
-        public init(_ address: IPAddress, id: UInt8, interface: UInt32? = nil) {
+        package init(_ address: IPAddress, id: UInt8, interface: UInt32? = nil) {
             self.address = address
             self.id = id
             self.interface = interface
@@ -31,7 +31,7 @@ public enum SubflowAction: Sendable, Hashable {
 }
 
 /// What became of an action.
-public enum SubflowOutcome: Sendable, Hashable {
+package enum SubflowOutcome: Sendable, Hashable {
     /// The kernel took it. A new subflow is there when its event says so.
     case accepted
     /// What was to be given up is gone already.

@@ -17,18 +17,18 @@ public struct ConnectionToken: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A subflow as an event names it. An IPv4-mapped address is shown as the IPv4 one.
-public struct SubflowFacts: Sendable, Hashable {
-    public var local: IPEndpoint
-    public var remote: IPEndpoint
+package struct SubflowFacts: Sendable, Hashable {
+    package var local: IPEndpoint
+    package var remote: IPEndpoint
     /// The addresses' ids (RFC 8684 section 3.2): 0 for the first subflow's address. nil where the event has none.
-    public var localID: UInt8?
-    public var remoteID: UInt8?
+    package var localID: UInt8?
+    package var remoteID: UInt8?
     /// Whether the peer asked for it to be backup. What this side asked for is not told.
-    public var isBackup: Bool?
+    package var isBackup: Bool?
     /// What the subflow is bound to; nil for none.
-    public var interface: UInt32?
+    package var interface: UInt32?
 
-    public init(
+    package init(
         local: IPEndpoint, remote: IPEndpoint, localID: UInt8? = nil, remoteID: UInt8? = nil,
         isBackup: Bool? = nil, interface: UInt32? = nil
     ) {
@@ -64,6 +64,7 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
     case unspecified
     /// The option was wrong.
     case mptcpSpecific
+    /// The peer has no room for another, in memory or in its limits.
     case lackOfResources
     /// The peer's policy forbids a subflow here.
     case prohibited
@@ -71,6 +72,7 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
     case tooMuchOutstandingData
     /// The path performs too badly.
     case unacceptablePerformance
+    /// Something on the way changes the connection's packets.
     case middleboxInterference
     /// One that RFC 8684 does not name.
     case other(UInt8)
@@ -118,7 +120,7 @@ public enum ResetReason: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// What happened to a connection of this network namespace, this process's or another one's.
-public enum SubflowEvent: Sendable, Hashable {
+package enum SubflowEvent: Sendable, Hashable {
     /// The handshake's first half is done. `isServer`: the peer connected to us. `deniesJoinToFirst`: the peer
     /// takes no further subflow at the address that was connected to (the C flag, RFC 8684 section 3.1).
     case created(ConnectionToken, SubflowFacts, isServer: Bool, deniesJoinToFirst: Bool)
@@ -139,7 +141,7 @@ public enum SubflowEvent: Sendable, Hashable {
     case lost
 
     /// The connection it is about; nil for listeners, and for `lost`.
-    public var token: ConnectionToken? {
+    package var token: ConnectionToken? {
         switch self {
         case .created(let token, _, _, _), .established(let token, _, _, _), .closed(let token),
             .announced(let token, _, _), .removed(let token, _), .subflowEstablished(let token, _, _),

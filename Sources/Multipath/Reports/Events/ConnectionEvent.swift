@@ -8,8 +8,13 @@ public enum ConnectionEvent: Sendable, Hashable {
     case viabilityChanged(isViable: Bool, reason: PathTrouble?)
     /// A plain TCP connection made now would take another path: its interface; nil when that is over.
     case betterPathAvailable(String?)
-    /// Another path carries the data of an MPTCP connection now: its interface.
-    case pathChanged(String)
+    /// Another path carries the connection now, or its tags (type, cost, constraint, their sources, whether it is allowed)
+    /// are others.
+    case pathChanged(ConnectionPath)
+    /// The connection's path is one that its policy does not allow any more, and the connection does not leave it by
+    /// itself: plain TCP at once, with the path that would be chosen now; MPTCP that is steered where it has nowhere to go.
+    /// `ConnectionConfiguration.whenPathIsRefused` says whether the connection ends then.
+    case pathNotAllowed(PathRefusal)
     /// No path is left that the connection may use, and it waits for one: the reason for each interface.
     case waiting([PathOmission])
     /// What happens to the subflows of an MPTCP connection that is steered.
@@ -32,7 +37,9 @@ extension ConnectionEvent: CustomStringConvertible {
             "the path does not carry the connection" + (reason.map { ": \($0.words)" } ?? "")
         case .betterPathAvailable(let name?): "\(name) would be a better path"
         case .betterPathAvailable(nil): "no other path would be better any more"
-        case .pathChanged(let name): "\(name) carries the data now"
+        case .pathChanged(let path):
+            "the path is \(path)" + (path.refusal.map { ", not allowed: \($0)" } ?? "")
+        case .pathNotAllowed(let refusal): "\(refusal)"
         case .waiting(let omissions):
             "waiting for a path" + (omissions.isEmpty ? "" : " (\(Self.list(omissions)))")
         case .steering(let event): "\(event)"
@@ -49,6 +56,7 @@ extension ConnectionEvent: CustomStringConvertible {
         case .viabilityChanged: "viability"
         case .betterPathAvailable: "better_path"
         case .pathChanged: "path"
+        case .pathNotAllowed: "path_not_allowed"
         case .waiting: "waiting"
         case .steering(let event): event.name
         case .dropped: "dropped"
@@ -65,7 +73,12 @@ extension ConnectionEvent: CustomStringConvertible {
         case .viabilityChanged(let isViable, let reason):
             ["viable": "\(isViable)", "reason": reason?.rawValue ?? ""]
         case .betterPathAvailable(let name): ["interface": name ?? ""]
-        case .pathChanged(let name): ["interface": name]
+        case .pathChanged(let path): path.fields
+        case .pathNotAllowed(let refusal):
+            [
+                "interface": refusal.interface, "reason": refusal.reason.rawValue,
+                "better_path": refusal.betterPath ?? "",
+            ]
         case .waiting(let omissions): ["interfaces": Self.list(omissions)]
         case .steering(let event): event.fields
         case .dropped(let count): ["count": "\(count)"]
@@ -74,5 +87,16 @@ extension ConnectionEvent: CustomStringConvertible {
 
     private static func list(_ omissions: [PathOmission]) -> String {
         omissions.map(\.description).joined(separator: "; ")
+    }
+}
+
+extension ConnectionPath {
+    /// For machines to read; `refusal` is empty where the path is allowed.
+    fileprivate var fields: [String: String] {
+        [
+            "interface": interface, "type": type.value.rawValue, "expensive": "\(isExpensive)",
+            "expensive_source": expensive.source.rawValue, "constrained": "\(isConstrained)",
+            "constrained_source": constrained.source.rawValue, "refusal": refusal?.rawValue ?? "",
+        ]
     }
 }

@@ -50,12 +50,6 @@ package final class ConnectionEventChannel: Sendable {
         resume(state.withLock { $0.machine.add(event) })
     }
 
-    /// Something has happened to the connection's subflows.
-    package func add(_ event: SteeringEvent) {
-        add(.steering(event))
-        if case .moved(_, let name, _) = event { add(.pathChanged(name)) }
-    }
-
     /// The connection has ended.
     ///
     /// - Parameter ending: makes the report of all that it carried.

@@ -2,7 +2,7 @@
 //
 // Rules:
 // 1. A consumer first gets what holds at that moment (established, fallback, not viable, waiting, a better path,
-//    another carrier), then each fact in order, and `closed` last. Before the connection has begun it waits.
+//    another carrier or other tags, a path that is not allowed), then each fact in order, and `closed` last. Before the connection has begun it waits.
 // 2. A consumer that lets more than `limit` events pile up loses them all, is told how many those were, and starts
 //    again with what holds then (rule 1). So nothing grows, and no consumer keeps a stale state.
 // 3. Without consumers only the current state is kept.
@@ -52,8 +52,11 @@ struct ConnectionEventMachine<Waiter> {
     private var betterPath: String?
     /// Why the connection waits for a path; nil while it has one.
     private var omissions: [PathOmission]?
-    /// The path that carries the data, where that is not the one of the establishment.
-    private var carrier: String?
+    /// The path that carries the connection, where that or its tags have changed; empty where not. (An array, which takes a
+    /// word where it is empty.)
+    private var path: [ConnectionPath] = []
+    /// Why the path is not allowed; empty where it is.
+    private var refusal: [PathRefusal] = []
     private var consumers: [ConsumerID: Consumer] = [:]
     private var nextID: ConsumerID = 0
 
@@ -68,7 +71,7 @@ struct ConnectionEventMachine<Waiter> {
         if !isViable { events.append(.viabilityChanged(isViable: false, reason: trouble)) }
         if let omissions { events.append(.waiting(omissions)) }
         if let betterPath { events.append(.betterPathAvailable(betterPath)) }
-        if let carrier { events.append(.pathChanged(carrier)) }
+        events += path.map { .pathChanged($0) } + refusal.map { .pathNotAllowed($0) }
         return events
     }
 
@@ -125,7 +128,10 @@ struct ConnectionEventMachine<Waiter> {
         case .waiting(let omissions): self.omissions = omissions
         case .steering(.joined), .steering(.moved), .steering(.answered): omissions = nil
         case .betterPathAvailable(let name): betterPath = name
-        case .pathChanged(let name): carrier = name == establishment?.interface ? nil : name
+        case .pathChanged(let path):
+            self.path = [path]
+            if path.refusal == nil { refusal = [] }
+        case .pathNotAllowed(let refusal): self.refusal = [refusal]
         case .established, .fallback, .steering, .dropped, .closed: break
         }
     }

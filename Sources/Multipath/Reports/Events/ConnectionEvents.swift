@@ -5,7 +5,7 @@
 /// ```
 ///
 /// Each iterator is a consumer of its own. It first gets what holds at that moment (`established`, `fallback`, and
-/// where they apply `viabilityChanged`, `waiting`, `betterPathAvailable` and `pathChanged`), then what happens, in order, and
+/// where they apply `viabilityChanged`, `waiting`, `betterPathAvailable`, `pathChanged` and `pathNotAllowed`), then what happens, in order, and
 /// `closed` as the last. A consumer that leaves 256 events unread loses those, gets `dropped` with their number, and
 /// after it what holds then: a loop that reads slowly costs no memory, and ends with the right state.
 public struct ConnectionEvents: AsyncSequence, Sendable {
