@@ -145,6 +145,10 @@ let package = Package(
             name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"],
             path: "Tests/ModeProbe",
             swiftSettings: strict),
+        // A thousand connections for a long time, of which nothing may grow.
+        .executableTarget(
+            name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
+            swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "SteeringSimulation", "TestSupport"],
             swiftSettings: strict),
@@ -204,7 +208,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "subflow-probe",
+                "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

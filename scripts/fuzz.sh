@@ -11,30 +11,40 @@ shift
 build=$PWD/.build-fuzz
 mkdir -p "$build/crashes"
 
-# A module of the package: an object with coverage, and its interface. What did not change is not built again.
+# A module of the package: an object with coverage, and its interface. It is built again where its sources, or a module
+# before it, are newer. What a build that was interrupted has half written is in a folder of its own, and goes.
+part=$build/part
+rm -rf "$part"
+trap 'rm -rf "$part"' EXIT
+before=()
 module() {
     local name=$1 sources=() file
     shift
-    while read -r file; do sources+=("$file"); done < <(find "$@" -name '*.swift' | sort)
-    if [ -z "${rebuilt:-}" ] && [ -e "$build/$name.o" ] &&
-        [ -z "$(find "$@" "$0" Sources/CLinux Sources/CLab -newer "$build/$name.o" -print -quit)" ]; then
+    before+=("$build/$name.o")
+    if [ -e "$build/$name.o" ] && [ -e "$build/$name.swiftmodule" ] &&
+        [ -z "$(find "$@" "$0" Sources/CLinux Sources/CLab "${before[@]}" -newer "$build/$name.o" -print -quit)" ]; then
         return
     fi
-    rebuilt=1
+    while read -r file; do sources+=("$file"); done < <(find "$@" -name '*.swift' | sort)
     echo "fuzz: building $name"
+    mkdir -p "$part"
     swiftc -O -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
         -package-name swift_multipath -module-name "$name" \
         -I "$build" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab $(pkg-config --cflags libmnl) \
-        -emit-module -emit-module-path "$build/$name.swiftmodule" -c -o "$build/$name.o" "${sources[@]}"
+        -emit-module -emit-module-path "$part/$name.swiftmodule" -c -o "$part/$name.o" "${sources[@]}"
+    mv -f "$part/$name.swiftmodule" "$build/$name.swiftmodule"
+    mv -f "$part/$name.o" "$build/$name.o"
 }
 module PathCore Sources/PathCore
 module LinuxNet Sources/LinuxNet
 module LabNet Sources/LabNet
 module NetworkLab Sources/NetworkLab
 module Fuzz Fuzz/Sources
-if [ -n "${rebuilt:-}" ] || [ ! -x "$build/fuzz" ]; then
-    swiftc -sanitize=fuzzer,address -o "$build/fuzz" "$build"/{PathCore,LinuxNet,LabNet,NetworkLab,Fuzz}.o \
+if [ ! -x "$build/fuzz" ] || [ -n "$(find "${before[@]}" -newer "$build/fuzz" -print -quit)" ]; then
+    mkdir -p "$part"
+    swiftc -sanitize=fuzzer,address -o "$part/fuzz" "${before[@]}" \
         $(pkg-config --libs libmnl) 2> "$build/link.log" || { cat "$build/link.log" >&2; exit 1; }
+    mv -f "$part/fuzz" "$build/fuzz"
 fi
 
 # The tests' recordings of the kernel: datagrams, each behind its length.

@@ -1,6 +1,7 @@
 // What the network lab needs and Swift can't import: macros with casts, unions, and calls between fork and exec.
 #pragma once
 
+#include <malloc.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -135,3 +136,9 @@ static inline int mp_was_signalled(int status) { return WIFSIGNALED(status); }
 static inline int mp_end_signal(int status) { return WTERMSIG(status); }
 // siginfo_t is a union behind macros: whether a signal came from the kernel (a terminal's key, say).
 static inline int mp_signal_is_from_kernel(const siginfo_t *information) { return information->si_code == SI_KERNEL; }
+
+// Bytes that malloc has given out, large pieces included.
+static inline size_t mp_heap_in_use(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}

@@ -28,6 +28,7 @@
 #include <sys/fsuid.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -143,6 +144,17 @@ static inline int mp_print_stacks(void) {
     struct sigaction action = {.sa_handler = mp_print_stack, .sa_flags = SA_RESTART};
     return sigaction(SIGURG, &action, 0);
 }
+
+// Has this thread take that signal, whatever the thread blocks that made it.
+static inline void mp_take_stack_signal(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGURG);
+    pthread_sigmask(SIG_UNBLOCK, &signals, 0);
+}
+
+// RUSAGE_THREAD is declared to _GNU_SOURCE only.
+static inline int mp_usage_of_thread(struct rusage *usage) { return getrusage(1, usage); }
 
 // Leaves a signal alone that the program was started to ignore.
 static inline void mp_handle_signal(int number, void (*handler)(int)) {

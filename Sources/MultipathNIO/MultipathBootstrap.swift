@@ -89,12 +89,25 @@ public struct MultipathBootstrap: Sendable {
     ) async throws -> ConnectedChannel<Output> {
         let (recipe, policy) = (recipe, configuration.policy)
         guard recipe.milestone != nil else {
-            let taken = try TakenConnection(await connector.connect(host: host, port: port, attempt), policy)
+            let opening = OpeningChannel(recipe, on: recipe.group.next(), initializer)
             // A connection that has won is opened, cancelled or not: its owner closes it.
-            return try await withCheckedThrowingContinuation { continuation in
-                let loop = recipe.group.next()
-                let opening = OpeningChannel(recipe, on: loop, initializer)
-                loop.execute { opening.open(taken) { continuation.resume(with: $0) } }
+            guard let race = try connector.directRace(host: host, port: port, attempt) else {
+                let taken = try TakenConnection(
+                    await connector.connect(host: host, port: port, attempt), policy)
+                return try await withCheckedThrowingContinuation { continuation in
+                    opening.open({ taken }) { continuation.resume(with: $0) }
+                }
+            }
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    race.start { finished in
+                        opening.open({ try TakenConnection(finished.socket(), policy) }) {
+                            continuation.resume(with: $0)
+                        }
+                    }
+                }
+            } onCancel: {
+                race.cancel()
             }
         }
         let (connected, report) = try await connector.connect(host: host, port: port, attempt) { pending in
@@ -146,7 +159,9 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         // As with ClientBootstrap the future and the channel are on one loop, where a callback may touch the
         // pipeline at once.
         let loop = recipe.group.next()
-        guard recipe.milestone == nil, let number = UInt16(exactly: port), number != 0 else {
+        guard recipe.milestone == nil,
+            let race = try? connector.directRace(host: host, port: port, configuration)
+        else {
             let bootstrap = with { $0.group = loop }
             return loop.makeFutureWithTask {
                 try await bootstrap.connect(host: host, port: port) { $0.eventLoop.makeSucceededVoidFuture() }
@@ -155,15 +170,9 @@ extension MultipathBootstrap: NIOClientTCPBootstrapProtocol {
         }
         let opening = OpeningChannel(recipe, on: loop)
         let (promise, policy) = (loop.makePromise(of: (any Channel).self), configuration.policy)
-        connector.connect(host: host, port: number, configuration) { race in
-            loop.execute {
-                do {
-                    opening.open(try TakenConnection(race.socket(), policy)) {
-                        promise.completeWith($0.map(\.channel))
-                    }
-                } catch {
-                    promise.fail(error)
-                }
+        race.start { finished in
+            opening.open({ try TakenConnection(finished.socket(), policy) }) {
+                promise.completeWith($0.map(\.channel))
             }
         }
         return promise.futureResult

@@ -26,7 +26,7 @@ struct TakenConnection: Sendable {
 /// The one way from a connected socket to a channel: it gets the recipe's options and handlers, becomes active before its
 /// first byte is read, and, where the race waits for a milestone, reaches that.
 ///
-/// Only the event loop touches it. `open` is called once.
+/// Only the event loop touches it. One of `open` and `opened` is called, once.
 final class OpeningChannel<Output: Sendable>: @unchecked Sendable {
     typealias Completion = @Sendable (Result<ConnectedChannel<Output>, any Error>) -> Void
     private typealias Milestone = (what: RaceMilestone, reached: EventLoopPromise<Void>)
@@ -67,7 +67,7 @@ final class OpeningChannel<Output: Sendable>: @unchecked Sendable {
     func opened(_ taken: TakenConnection) async throws -> ConnectedChannel<Output> {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                loop.execute { self.open(taken) { continuation.resume(with: $0) } }
+                open({ taken }) { continuation.resume(with: $0) }
             }
         } onCancel: {
             // An initializer may take its time; a cancelled race does not wait for it.
@@ -75,10 +75,24 @@ final class OpeningChannel<Output: Sendable>: @unchecked Sendable {
         }
     }
 
+    /// Opens the channel.
+    ///
+    /// - Parameters:
+    ///   - take: takes the connection, on the loop.
+    ///   - completion: called once, on the loop, after the channel was closed where it could not be opened.
+    func open(_ take: @escaping @Sendable () throws -> TakenConnection, _ completion: @escaping Completion) {
+        loop.execute { [self] in
+            do {
+                open(try take(), completion)
+            } catch {
+                completion(.failure(error))
+            }
+        }
+    }
+
     // MARK: On the loop
 
-    /// - Parameter completion: called once, on the loop, after the channel was closed where it could not be opened.
-    func open(_ taken: TakenConnection, _ completion: @escaping Completion) {
+    private func open(_ taken: TakenConnection, _ completion: @escaping Completion) {
         self.completion = completion
         let milestone = recipe.milestone.map { ($0, loop.makePromise(of: Void.self)) }
         ClientBootstrap(group: loop).channelInitializer { [self] channel in

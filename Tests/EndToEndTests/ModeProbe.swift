@@ -26,6 +26,17 @@ enum ModeProbe {
         }
 
         var isIntact: Bool { facts["intact"] == "true" && facts["control"] == "per_connection" }
+        /// What it was told of its steering from then on, in milliseconds: a text for each event.
+        func events(from time: Int) -> [String] {
+            description.split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ", maxSplits: 2)
+                guard words.count == 3, words[0] == "event", let moment = Int(words[1]), moment >= time else {
+                    return nil
+                }
+                return String(words[2])
+            }
+        }
+
         var stall: Int { number("stall") }
         func number(_ name: String) -> Int { facts[name].flatMap { Int($0) } ?? .max }
         func received(_ path: String) -> Int { receivedByPath[path] ?? 0 }
@@ -36,15 +47,19 @@ enum ModeProbe {
         }
     }
 
-    /// - Parameter cellular: its tags.
+    /// - Parameters:
+    ///   - cellular: its tags.
+    ///   - meanwhile: a script that runs beside it; the probe is `$probe`.
     static func run(
-        _ words: String, cellular: String = "not-expensive", rate: String = "50mbit"
+        _ words: String, cellular: String = "not-expensive", rate: String = "50mbit",
+        meanwhile script: String = ":"
     ) throws -> Seen {
-        try #require(runAll(words, cellular: cellular, rate: rate).last)
+        try #require(runAll(words, cellular: cellular, rate: rate, meanwhile: script).last)
     }
 
     static func runAll(
-        _ words: String, cellular: String = "not-expensive", rate: String = "50mbit"
+        _ words: String, cellular: String = "not-expensive", rate: String = "50mbit",
+        meanwhile script: String = ":"
     ) throws -> [Seen] {
         let scenario = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).lab")
         defer { try? FileManager.default.removeItem(at: scenario) }
@@ -55,7 +70,8 @@ enum ModeProbe {
             """
         try text.write(to: scenario, atomically: true, encoding: .utf8)
         let outcome = try LabCommand.lab(
-            ["--scenario", scenario.path], "'\(LabCommand.program("modeprobe"))' \(words)")
+            ["--scenario", scenario.path],
+            "'\(LabCommand.program("modeprobe"))' \(words) & probe=$!; \(script); wait $probe")
         try #require(outcome.status == 0, "\(outcome)")
         return outcome.lines.split(separator: "connection").map { Seen(Array($0)) }
     }

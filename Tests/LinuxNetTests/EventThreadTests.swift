@@ -180,7 +180,7 @@ struct EventThreadTests {
     @Test("is watched where a debug build is asked to: what holds it is told, with its stack")
     func watchdog() async throws {
         let probe = Program.product("subflow-probe")
-        let silent = try await Program.run([probe, "stall"])
+        let silent = try await Program.run(["env", "-u", "MULTIPATH_WATCHDOG", probe, "stall"])
         #expect(silent == Program.Result(status: 0, output: .init("done\n".utf8), errors: ""))
         let watched = try await Program.run([probe, "stall"], environment: ["MULTIPATH_WATCHDOG": "1"])
         #expect(watched.outputText == "done\n")

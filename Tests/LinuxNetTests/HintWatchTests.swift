@@ -1,3 +1,4 @@
+import LabNet
 import PathCore
 import TestSupport
 import Testing
@@ -253,6 +254,22 @@ struct HintWatchTests {
         #expect(hints.resumes == 0)
     }
 
+    @Test("looks for itself at each reading where nothing can be watched", .inNamespace)
+    func unwatched() async throws {
+        try ControlFile.sysctl("user/max_inotify_instances", "0")
+        let folder = try TemporaryFolder()
+        let watched = try WatchedHints(in: folder)
+        #expect(try watched.counters == HintWatch.Counters(unwatched: 4))
+        try folder.write("nameserver 192.0.2.1\n", to: "resolv.conf")
+        try folder.makeFolder("config/multipath")
+        try folder.write("expensive yes a", to: "config/multipath/paths.conf")
+        try await Program.wait("both", within: .seconds(10)) {
+            let hints = try watched.look()
+            return hints.nameServers == [IPAddress("192.0.2.1")] && hints.settings.entries["a"] != nil
+        }
+        #expect(watched.changes >= 1)
+    }
+
     @Test("closes all it opened, is silent then, and starts again")
     func stops() async throws {
         func open() -> [Int] { ["inotify", "[timerfd]"].map(WatchedHints.openDescriptors) }
@@ -263,13 +280,12 @@ struct HintWatchTests {
         try await Program.wait("the others' end") { open()[0] == 0 }
         let before = open()
         try watched.start()
-        // The settings are watched on a thread of their own.
-        #expect(open() == [before[0] + 2, before[1] + 1])
+        // Settings, leases and name servers are each watched on a thread of their own.
+        #expect(open() == [before[0] + 3, before[1] + 1])
         try watched.stop()
-        try await Program.wait("the end of both") { open() == before }
+        try await Program.wait("the end of all") { open() == before }
         try folder.write("nameserver 192.0.2.1\n", to: "resolv.conf")
-        // Without a watch each reading looks for itself.
-        #expect(try watched.read().nameServers == [IPAddress("192.0.2.1")])
+        #expect(try watched.look().nameServers == [])
         #expect(watched.changes == 0)
         try watched.start()
         try await watched.expectExpensive("a", after: "another start") {

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import PathCore
 import TestSupport
@@ -124,6 +125,8 @@ struct WirelessSourceTests {
         var isThere = true
         var asked = 0
         var answer: Result<WirelessHint?, SystemError> = .success(WirelessHint(ssid: "Guest"))
+        /// What the clock says beyond the time that has passed.
+        var later = Duration.zero
 
         func open() throws(SystemError) -> WirelessSource.Radio {
             opened += 1
@@ -136,8 +139,13 @@ struct WirelessSourceTests {
         }
     }
 
-    private func source(_ radio: FakeRadio) -> WirelessSource {
-        WirelessSource(on: .shared) { () throws(SystemError) in try radio.open() }
+    /// One whose driver answers at once.
+    private func source(_ radio: FakeRadio, onChange: @escaping () -> Void = {}) -> WirelessSource {
+        let source = WirelessSource(on: .shared, by: .here, now: { .now.advanced(by: radio.later) }) {
+            () throws(SystemError) in try radio.open()
+        }
+        source.start(onChange: onChange)
+        return source
     }
 
     @Test("asks about Wi-Fi interfaces alone, and at most once a second until it is told to")
@@ -187,14 +195,17 @@ struct WirelessSourceTests {
     @Test("tells when a watched signal begins to fade and when it is steady again")
     func signals() {
         let radio = FakeRadio()
-        let source = source(radio)
         var changes = 0
-        source.start { changes += 1 }
+        let source = source(radio) { changes += 1 }
         radio.answer = .success(WirelessHint(ssid: "Home", signal: -52))
         #expect(source.read([Self.wifi])[4]?.isFading == false)
+        // The network itself.
+        #expect(changes == 1)
+        changes = 0
         func look(_ signal: Int, after seconds: Double) -> Bool? {
             radio.answer = .success(WirelessHint(ssid: "Home", signal: signal))
-            source.lookAtSignals(at: MonotonicTime.now.advanced(by: .seconds(seconds)))
+            radio.later = .seconds(seconds)
+            source.lookAtSignals()
             return source.read([Self.wifi])[4]?.isFading
         }
         #expect(look(-57, after: 0.5) == false)
@@ -224,6 +235,66 @@ struct WirelessSourceTests {
     func realKernel() throws {
         let error = #expect(throws: SystemError.self) { try WirelessSource.Radio.kernel() }
         #expect(error?.errno == ENOENT)
-        #expect(WirelessSource(on: .shared).read([Self.wifi]) == [:])
+        let source = WirelessSource(on: .shared, by: .here)
+        source.start {}
+        #expect(source.read([Self.wifi]) == [:])
+        #expect(source.isSettled)
+    }
+
+    /// A driver that answers when the test lets it.
+    private final class SlowRadio: Sendable {
+        let gate = DispatchSemaphore(value: 0)
+        let asked = Locked(0)
+
+        func open() -> WirelessSource.Radio {
+            WirelessSource.Radio(
+                hint: { [self] _ in
+                    asked.withLock { $0 += 1 }
+                    gate.wait()
+                    return WirelessHint(ssid: "Guest")
+                }, drainAnnouncements: { false }, descriptor: nil, malformed: { 0 })
+        }
+    }
+
+    @Test("is never held up by a driver: what it knows is told meanwhile, and the answer when it comes")
+    func slowDriver() async throws {
+        final class World: @unchecked Sendable {
+            let radio = SlowRadio()
+            let source: WirelessSource
+            let changes = Locked(0)
+            init() {
+                source = WirelessSource(on: .shared, open: { [radio] () throws(SystemError) in radio.open() })
+            }
+        }
+        let world = World()
+        @Sendable func onThread<Value: Sendable>(_ body: @escaping @Sendable (World) -> Value) throws -> Value
+        {
+            try EventThread.shared.perform { () throws(SystemError) in body(world) }
+        }
+        try onThread { world in
+            world.source.start { world.changes.withLock { $0 += 1 } }
+            for _ in 0..<100 { #expect(world.source.read([Self.wifi]) == [:]) }
+            #expect(!world.source.isSettled)
+        }
+        // It is not waited for any longer than that, and one question is under way, however often it is needed.
+        try await Program.wait("the end of patience") { try onThread { $0.source.isSettled } }
+        #expect(try onThread { $0.source.delays } == 1)
+        #expect(world.radio.asked.withLock { $0 } == 1)
+        let told = world.changes.withLock { $0 }
+        world.radio.gate.signal()
+        try await Program.wait("the answer") { world.changes.withLock { $0 } > told }
+        try onThread { #expect($0.source.read([Self.wifi])[4]?.ssid == "Guest") }
+        // The next question hangs for good: what was known stays.
+        try onThread { world in
+            world.source.forget()
+            #expect(world.source.read([Self.wifi])[4]?.ssid == "Guest")
+        }
+        try await Program.wait("the next question") { world.radio.asked.withLock { $0 } == 2 }
+        try await Program.wait("the end of patience") { try onThread { $0.source.isSettled } }
+        try onThread { world in
+            #expect(world.source.read([Self.wifi])[4]?.ssid == "Guest")
+            world.source.stop()
+        }
+        world.radio.gate.signal()
     }
 }

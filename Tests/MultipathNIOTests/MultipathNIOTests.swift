@@ -204,6 +204,23 @@ struct MultipathNIOTests {
         #expect(heard == ["connected over lo", "closed after 5 bytes"])
     }
 
+    @Test("is not made for a task that was cancelled before, and the error says so")
+    func cancelledBefore() async throws {
+        let listener = try await MultipathServerBootstrap().bind(
+            to: anyPort, childChannelInitializer: Self.wrap)
+        let port = Int(listener.endpoint.port)
+        // The paths are known, so that no task but the caller's is there to be cancelled.
+        _ = try await Connector.shared.monitor.currentPath()
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await MultipathConnection.connect(host: "127.0.0.1", port: port)
+        }
+        task.cancel()
+        let error = await #expect(throws: ConnectionError.self) { try await task.value.channel.close() }
+        #expect(error?.code == .cancelled)
+        try await listener.executeThenClose { _ in }
+    }
+
     @Test("has TCP_NODELAY on, by MPTCP and by TCP")
     func noDelay() async throws {
         for usesMPTCP in [true, false] {

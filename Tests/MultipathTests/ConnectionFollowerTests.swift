@@ -1,3 +1,4 @@
+import Glibc
 import PathCore
 import TestSupport
 import Testing
@@ -169,5 +170,25 @@ struct ConnectionFollowerTests {
             leased.follower.expectsData = false
             leased.follower.stop()
         }
+    }
+
+    @Test("ends where it is stopped while a sample is overdue, and holds nothing else up")
+    func overdue() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        let follower = try socket.follow()
+        follower.didSend(1)
+        let isStopped = Locked(false)
+        let thread = world.monitor.runtime.thread
+        // By then the follower waits for its sample.
+        for _ in 0..<4 { await withCheckedContinuation { done in thread.submit { done.resume() } } }
+        thread.submit {
+            // The event thread comes to its timers before it comes to the end of the following.
+            usleep(100_000)
+            follower.stop()
+            thread.submit { isStopped.withLock { $0 = true } }
+        }
+        try await Program.wait("the event thread") { isStopped.withLock { $0 } }
+        _ = socket.report
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LabNet
 import LinuxNet
 import TestSupport
 import Testing
@@ -53,6 +54,19 @@ struct ExhaustionTests {
                 try isSteered(registry)
             }
         }
+    }
+
+    @Test("that a process began without MPTCP is not remembered when it is switched on", .inNamespace)
+    func switchedOn() async throws {
+        let thread = EventThread(name: "test")
+        let registry = SteeringRegistry(thread, DeferredStarts(thread))
+        @Sendable func level() throws -> ControlLevel {
+            try thread.perform { () throws(SystemError) in try registry.makeSocket(.ipv4).level }
+        }
+        try ControlFile.sysctl("net/mptcp/enabled", "0")
+        #expect(throws: SystemError.self) { try level() }
+        try ControlFile.sysctl("net/mptcp/enabled", "1")
+        try await Program.wait("control", within: .seconds(10)) { try level() == .perConnection }
     }
 
     @Test("the first use says so, and a later one works", .inNamespace)

@@ -1,3 +1,6 @@
+import Foundation
+import LinuxNet
+import TestSupport
 import Testing
 
 @testable import Multipath
@@ -65,6 +68,60 @@ struct PathMonitorTests {
         let lo = try await PathMonitor(configuration).currentPath().interface(named: "lo")
         #expect(lo?.expensive == Verdict(.yes, .configuration))
         #expect(lo?.constrained == Verdict(true, .configuration))
+    }
+
+    /// A source whose sinks a test holds.
+    private final class HeldSource: PathSource {
+        let sinks = Locked<[PathSink]>([])
+        func start(_ sink: PathSink) { sinks.withLock { $0.append(sink) } }
+        func stop() {}
+    }
+
+    @Test("that is started again in the very moment in which its source fails goes on with the new start")
+    func restart() async throws {
+        let source = HeldSource()
+        let lifetime = PathMonitor.Lifetime(source, .process, mayStartAgain: true) { PathMonitor.Counters() }
+        lifetime.start()
+        let first = source.sinks.withLock { $0[0] }
+        // A snapshot that is being told holds up what its sink does next.
+        let (isTold, gate) = (Locked(false), DispatchSemaphore(value: 0))
+        let observation = lifetime.channel.observe { _ in
+            isTold.withLock { $0 = true }
+            gate.wait()
+        }
+        Thread { first.send(PathSnapshot()) }.start()
+        try await Program.wait("the snapshot") { isTold.withLock { $0 } }
+        let hasFailed = Locked(false)
+        Thread {
+            first.fail(PathMonitorError("no descriptor is left"))
+            hasFailed.withLock { $0 = true }
+        }.start()
+        // Until the failure is seen, or surely waits for the snapshot: then the restart comes, and then the rest of it.
+        let deadline = ContinuousClock.now + .seconds(1)
+        while lifetime.failure == nil, ContinuousClock.now < deadline {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        lifetime.start()
+        lifetime.channel.endObservation(observation)
+        gate.signal()
+        try await Program.wait("the end of the failure") { hasFailed.withLock { $0 } }
+        lifetime.start()
+        #expect(source.sinks.withLock { $0.count } == 2)
+        #expect(lifetime.failure == nil)
+        var iterator = PathUpdates(channel: lifetime.channel, lifetime: lifetime).makeAsyncIterator()
+        #expect(await iterator.next() != nil)
+        let news = Task { [iterator] in
+            var iterator = iterator
+            return await iterator.next()
+        }
+        // The new start's paths reach those that wait; what the old one still says ends nothing.
+        first.end()
+        var snapshot = PathSnapshot()
+        snapshot.resumes = 1
+        let second = source.sinks.withLock { $0[1] }
+        second.send(PathSnapshot())
+        second.send(snapshot)
+        #expect(await news.value != nil)
     }
 
     @Test("counts nothing where nothing went wrong")

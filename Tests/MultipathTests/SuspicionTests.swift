@@ -14,8 +14,9 @@ struct SuspicionTests {
         connection.follower.didSend(1)
     }
 
+    /// By default a second path is tried only where a verdict says so, however long the first one takes.
     private func connect(
-        _ connector: Connector, delay: Duration = .milliseconds(250)
+        _ connector: Connector, delay: Duration = .seconds(20)
     ) async throws -> ConnectedSocket {
         try await connector.connect(host: "203.0.113.1", port: 5000) {
             $0.protocols = [.tcp]
@@ -41,7 +42,6 @@ struct SuspicionTests {
         #expect(second.interface == "wwan0")
         #expect(second.attempts.map(\.interface) == ["wlan0", "wwan0"])
         #expect(second.attempts[0].startedAfter == second.attempts[1].startedAfter)
-        #expect(second.duration < .milliseconds(100))
 
         try network.silenceWiFi(false)
         try await Program.wait("a retransmission that is acknowledged") {
@@ -79,10 +79,10 @@ struct SuspicionTests {
         let first = try await LeasedSocket(connect(Connector(monitor: monitor)), policy: PathPolicy())
         try network.silenceWiFi(true)
         sendIntoSilence(first)
-        let second = try await connect(Connector(monitor: monitor), delay: .seconds(2)).report
+        let second = try await connect(Connector(monitor: monitor)).report
         #expect(second.interface == "wwan0")
         #expect(second.attempts.map(\.interface) == ["wlan0", "wwan0"])
-        #expect(second.attempts[1].startedAfter < .milliseconds(1500))
+        #expect(second.attempts[1].startedAfter < .seconds(15))
         first.close()
     }
 }

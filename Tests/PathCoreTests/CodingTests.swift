@@ -41,7 +41,8 @@ struct CodingTests {
     @Test("of a level of control tells level, limit and the limit's words")
     func control() throws {
         let limits: [ControlLimit] = [
-            .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingBusy,
+            .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingUnjournalled,
+            .settingBusy,
             .foreignSocket,
             .settingReadOnly(path: "/proc/sys/net/mptcp/path_manager", reason: "Read-only file system"),
             .failed("genl: Operation not permitted"),

@@ -1,11 +1,13 @@
 // A process that makes steered sockets, for tests which look at it from outside, or end it.
 //
 //   level               what it may do, and why no more
+//   level standard      the same with the journal where the library keeps it
 //   order               what the kernel says to a command for no connection
-//   make COUNT FOLDER   makes sockets one after the other; with FOLDER for the journal, or - for none
+//   make COUNT FOLDER   makes sockets one after the other; with FOLDER for the journal, - for none, or standard
 //   hold FOLDER         stays between the two writes of the setting
 //   time COUNT          makes sockets as the library does; prints how many are steered, and the slowest one's µs
 //   claim               takes every name and lock that a lock of the setting could be, as far as this user can
+//   squat NAME…         listens under names of Unix sockets, takes no connection, and leaves no room for any
 //   stall               holds the event thread for a tenth of a second
 //   forge FOLDER        writes a journal's entry: "kernel"
 //   flood SECONDS       has the first connection that is accepted announce addresses without a pause; prints how many
@@ -20,11 +22,15 @@ enum SubflowProbe {
     static func main() throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         func journal(_ place: Int) -> SysctlJournal? {
-            arguments[place] == "-" ? nil : SysctlJournal(folder: arguments[place])
+            switch arguments[place] {
+            case "-": nil
+            case "standard": .standard
+            case let folder: SysctlJournal(folder: folder)
+            }
         }
         switch arguments.first {
         case "level":
-            let level = LocalSocketSource(journal: nil).level
+            let level = LocalSocketSource(journal: arguments.count > 1 ? journal(1) : nil).level
             print(level.name, level, separator: "\n")
         case "order":
             do throws(SystemError) {
@@ -59,6 +65,7 @@ enum SubflowProbe {
             }
             print(steered, slowest.wholeNanoseconds / 1_000)
         case "claim": claim()
+        case "squat": squat(arguments.dropFirst())
         case "stall":
             try EventThread.shared.perform { () throws(SystemError) in _ = usleep(100_000) }
             print("done")
@@ -66,7 +73,7 @@ enum SubflowProbe {
         case "flood": try flood(.seconds(Int(arguments[1])!))
         default:
             fatalError(
-                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | forge FOLDER | flood SECONDS"
+                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | squat NAME… | forge FOLDER | flood SECONDS"
             )
         }
     }
@@ -81,6 +88,19 @@ enum SubflowProbe {
             if file >= 0 { _ = mp_lock_exclusively(file) }
         }
         say("claimed")
+        while true { pause() }
+    }
+
+    private static func squat(_ names: ArraySlice<String>) -> Never {
+        func make() -> CInt { socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0) }
+        for name in names {
+            try? LocalSocket.withAddress(name) { address, length in
+                let listener = make()
+                guard bind(listener, address, length) == 0, listen(listener, 0) == 0 else { return }
+                while connect(make(), address, length) == 0 {}
+            }
+        }
+        say("taken")
         while true { pause() }
     }
 

@@ -123,8 +123,17 @@ public final class Running: Sendable {
             throw Program.TimedOut(
                 description: "\(error); it had said: \(errorText) \(outputText.suffix(2_000))")
         }
+        // What a watchdog found is worth seeing wherever it was found.
+        if Self.isWatched {
+            let lines = (outputText + errorText).split(separator: "\n")
+            if let first = lines.firstIndex(where: { $0.hasPrefix("watchdog: ") }) {
+                print(lines[first...].prefix(60).joined(separator: "\n"))
+            }
+        }
         return Program.Result(status: status.value ?? -1, output: output.data, errors: errorText)
     }
+
+    private static let isWatched = ProcessInfo.processInfo.environment["MULTIPATH_WATCHDOG"] != nil
 
     private static func pipe() throws -> (read: CInt, write: CInt) {
         var ends: [CInt] = [0, 0]

@@ -29,9 +29,10 @@ public enum TwoPaths {
     /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, 10 s at most.
     /// - Throws: `Program.TimedOut`.
     public static func run(
-        _ script: String, as user: User = .itself, within limit: Duration = .seconds(60)
+        _ script: String, as user: User = .itself, with variables: [String: String] = [:],
+        within limit: Duration = .seconds(60)
     ) async throws -> Program.Result {
-        try await start(script, as: user).result(within: limit)
+        try await start(script, as: user, with: variables).result(within: limit)
     }
 
     /// Who runs the script.
@@ -58,12 +59,14 @@ public enum TwoPaths {
     }
 
     /// Starts such a script. What it started ends with it.
-    public static func start(_ script: String, as user: User = .itself) throws -> Running {
+    public static func start(
+        _ script: String, as user: User = .itself, with variables: [String: String] = [:]
+    ) throws -> Running {
         try Running(
             user.command + [
                 "--net", "--mount", "--pid", "--fork", "--kill-child",
                 "bash", "-c", world + script,
-            ], environment: ["bin": Program.products])
+            ], environment: variables.merging(["bin": Program.products]) { $1 })
     }
 
     private static let world = #"""

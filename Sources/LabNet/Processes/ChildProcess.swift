@@ -86,6 +86,12 @@ package enum ChildProcess {
     package static var ownNumber: ProcessNumber { getpid() }
 
     package static var userNumber: UInt32 { getuid() }
+
+    /// The user of a process; nil where there is none of that number, or it can't be seen.
+    package static func user(of process: ProcessNumber) -> UInt32? {
+        var status = stat()
+        return stat("/proc/\(process)", &status) == 0 ? status.st_uid : nil
+    }
 }
 
 private func withCStrings<Value>(

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import LinuxNet
+import PathCore
 
 extension LocalSocket {
     /// Listens under a name in the network namespace this thread is in.
@@ -13,11 +14,18 @@ extension LocalSocket {
         return socket
     }
 
+    /// Connects to a listener, without waiting for it.
+    ///
+    /// - Throws: ECONNREFUSED without one, EAGAIN where so many others wait for it that there is no room.
     package static func connect(_ name: String) throws(SystemError) -> Descriptor {
         let socket = try make()
+        // Else a listener that takes no connection would be waited for, for ever.
+        let flags = fcntl(socket.number, F_GETFL)
+        _ = fcntl(socket.number, F_SETFL, flags | O_NONBLOCK)
         try withAddress(name) { address, length throws(SystemError) in
             try systemCall("connect to @\(name)") { Glibc.connect(socket.number, address, length) }
         }
+        _ = fcntl(socket.number, F_SETFL, flags)
         return socket
     }
 
@@ -52,14 +60,13 @@ extension LocalSocket {
 
     /// Sends a text and closes this direction, then reads the other to its end: one question, one answer.
     ///
-    /// - Throws: ETIMEDOUT where the other end takes longer than 10 s between two pieces, EMSGSIZE for more than 64 KiB.
-    package static func ask(_ socket: borrowing Descriptor, _ text: String) throws(SystemError) -> String {
-        var patience = timeval(tv_sec: 10, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(
-                socket.number, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
-        }
+    /// - Throws: ETIMEDOUT where the whole takes longer than `patience`, EMSGSIZE for more than 64 KiB.
+    package static func ask(
+        _ socket: borrowing Descriptor, _ text: String, patience: Duration = .seconds(10)
+    ) throws(SystemError) -> String {
+        let deadline = MonotonicTime.now.advanced(by: patience)
         let bytes = Array(text.utf8)
+        try wait(socket, until: deadline)
         try systemCall("send to a local socket") {
             send(socket.number, bytes, bytes.count, CInt(MSG_NOSIGNAL))
         }
@@ -67,6 +74,7 @@ extension LocalSocket {
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
+            try wait(socket, until: deadline)
             let count: Int
             do throws(SystemError) {
                 count = try systemCall("receive from a local socket") {
@@ -78,6 +86,21 @@ extension LocalSocket {
             if count == 0 { return String(decoding: answer, as: UTF8.self) }
             answer += buffer[..<count]
             if answer.count > 1 << 16 { throw SystemError("receive from a local socket", errno: EMSGSIZE) }
+        }
+    }
+
+    /// Has the next call wait until then at most.
+    private static func wait(
+        _ socket: borrowing Descriptor, until deadline: MonotonicTime
+    ) throws(SystemError) {
+        let rest = MonotonicTime.now.duration(to: deadline)
+        guard rest > .zero else { throw SystemError("receive from a local socket", errno: ETIMEDOUT) }
+        let microseconds = max(1, rest.wholeNanoseconds / 1_000)
+        var patience = timeval(
+            tv_sec: Int(microseconds / 1_000_000), tv_usec: Int(microseconds % 1_000_000))
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(
+                socket.number, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
         }
     }
 }

@@ -64,10 +64,12 @@ package final class EventThread: SerialExecutor {
     private nonisolated(unsafe) var confined = Confined()
 
     /// Starts the thread, which is in the network namespace of the caller's. Where that fails, its first use tries again.
-    package init(name: String) {
+    ///
+    /// - Parameter mayWait: whether what runs there may wait for as long as it takes: no connection lives there.
+    package init(name: String, mayWait: Bool = false) {
         self.name = name
         #if DEBUG
-            watchdog = EventThreadWatchdog(name)
+            watchdog = mayWait ? nil : EventThreadWatchdog(name)
         #endif
         try? start()
     }

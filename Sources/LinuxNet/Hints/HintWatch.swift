@@ -1,7 +1,9 @@
 // What others than rtnetlink know of the interfaces, gathered and kept fresh: files by inotify, Wi-Fi by
 // nl80211, sleep by a timer. All of it may be missing, and then it is empty: nothing here fails.
+//
+// Nothing here waits, either: a file system or a driver may not answer. Files are read on threads of their own, drivers
+// are asked on others, and the answers come as changes.
 
-import Glibc
 import PathCore
 
 /// The hints about interfaces, live. It lives on an event thread: every call of it is made there.
@@ -42,106 +44,109 @@ package final class HintWatch {
         package var malformed = 0
         /// Files that are there and may not be read, each time that was tried.
         package var unreadable = 0
-        /// Files whose changes are seen only at the next `read`: no inotify, or no right to watch a folder.
+        /// Files whose changes are seen only after the next `read`: no inotify, or no right to watch a folder.
         package var unwatched = 0
+        /// Questions that a driver had not answered after `Inquiry`'s patience.
+        package var late = 0
+
+        fileprivate mutating func count<Facts>(_ reading: FileFacts<Facts>.Reading?) {
+            guard let reading else { return }
+            malformed += reading.malformed
+            unreadable += reading.unreadable
+            unwatched += reading.unwatched
+        }
     }
 
-    private enum Source: CaseIterable {
-        case leases
-        case resolver
-    }
-
-    private let places: Places
+    private let settings: FileFacts<PathSettings>
+    private let leases: FileFacts<[InterfaceIndex: LeaseHint]>
+    private let resolver: FileFacts<ResolverText>
     private let thread: EventThread
-    private let sources: [FileWatch.Place: Source]
-    private let settings: SettingsWatch
-    private var files: FileWatch?
     private var wake: WakeWatch?
     private let wireless: WirelessSource
     private let speeds: WireSpeeds
     private var onChange: (() -> Void)?
-
-    private var leases: [InterfaceIndex: LeaseHint] = [:]
-    private var malformedLeases = 0
-    private var resolver = ResolverText()
-    private var unreadable = 0
     private var resumesBefore: UInt64 = 0
 
     package init(_ places: Places = .standard, on thread: EventThread = .shared) {
-        self.places = places
         self.thread = thread
         wireless = WirelessSource(on: thread)
-        speeds = WireSpeeds(folder: places.devices)
-        settings = SettingsWatch(on: thread, path: places.settings)
-        sources = [
-            .folder(places.leases): .leases, .file(places.resolver): .resolver,
-            .file(places.resolved): .resolver,
-        ]
+        speeds = WireSpeeds(on: thread, folder: places.devices)
+        settings = .settings(on: thread, at: places.settings)
+        leases = .leases(on: thread, in: places.leases)
+        resolver = .resolver(on: thread, at: places.resolver, upstream: places.resolved)
     }
 
     package var counters: Counters {
-        Counters(
-            malformed: (settings.facts?.problems ?? 0) + malformedLeases + wireless.malformed,
-            unreadable: unreadable + (settings.facts?.unreadable ?? 0),
-            unwatched: (files?.unwatched.count ?? sources.count)
-                + (settings.facts?.isUnwatched == true ? 1 : 0))
+        var counters = Counters(malformed: wireless.malformed, late: wireless.delays + speeds.delays)
+        counters.count(settings.latest)
+        counters.count(leases.latest)
+        counters.count(resolver.latest)
+        return counters
     }
 
-    /// Whether the settings were read once: the home directory may take its time, or not answer at all.
-    package var hasSettings: Bool { settings.facts != nil }
+    /// Whether all was read once, and no driver's answer is awaited that may still come soon. A home directory may not
+    /// answer at all.
+    package var isComplete: Bool {
+        settings.latest != nil && leases.latest != nil && resolver.latest != nil && wireless.isSettled
+            && speeds.isSettled
+    }
 
-    /// Reads the files, and watches them from now on. The settings come later.
+    /// Has the files read, and watches them from now on.
     ///
-    /// - Parameter onChange: called on the thread when the settings were read first, and when a `read` would return
-    ///   something else than the last one: 20 times a second at most, however fast files change. Link speeds have no such announcement: what
-    ///   changes them is a change of the link.
+    /// - Parameter onChange: called on the thread when each of the files was read first, and when a `read` would return
+    ///   something else than the last one: 20 times a second at most for each kind of file, however fast they change. Link
+    ///   speeds have no such announcement: what changes them is a change of the link.
     package func start(onChange: @escaping () -> Void) {
         thread.checkIsolated()
         self.onChange = onChange
-        // Watched first and read then, so that nothing falls in between.
-        files = try? FileWatch(Array(sources.keys), on: thread)
-        if (try? files?.start { [weak self] in self?.filesChanged($0) }) == nil { files = nil }
+        let tell: () -> Void = { [weak self] in self?.onChange?() }
         wake = try? WakeWatch(on: thread)
         try? wake?.start { [weak self] in
             // The machine may be somewhere else now.
             self?.wireless.forget()
             self?.onChange?()
         }
-        wireless.start { [weak self] in self?.onChange?() }
-        _ = reload(Set(Source.allCases))
-        settings.start { [weak self] in self?.onChange?() }
+        wireless.start(onChange: tell)
+        speeds.start(onChange: tell)
+        leases.start(onChange: tell)
+        resolver.start(onChange: tell)
+        settings.start(onChange: tell)
     }
 
     /// Ends it, and closes all that it has open. It can be started again.
     package func stop() {
         thread.checkIsolated()
         resumesBefore += wake?.resumes ?? 0
-        files?.stop()
         wake?.stop()
         wireless.stop()
+        speeds.stop()
         settings.stop()
-        (files, wake, onChange) = (nil, nil, nil)
+        leases.stop()
+        resolver.stop()
+        (wake, onChange) = (nil, nil)
     }
 
-    /// All hints as they are now, but for those of NetworkManager.
+    /// All hints as far as they are known now, but for those of NetworkManager. What has to be asked for is asked for, and
+    /// `onChange` tells when it is there.
     ///
-    /// Wi-Fi's signal and rate, which change all the time and are not announced, are at most a second old.
+    /// Wi-Fi's signal and rate, which change all the time and are not announced, are asked for where they are older than a
+    /// second.
     /// - Parameter links: the links of this network namespace; what is known of others is left out.
     package func read(links: [LinkFact]) -> InterfaceHints {
         thread.checkIsolated()
-        let unwatched = files.map { $0.unwatched.compactMap { sources[$0] } } ?? Source.allCases
-        if !unwatched.isEmpty { _ = reload(Set(unwatched)) }
         if wake?.look() == true { wireless.forget() }
-        var hints = InterfaceHints()
         settings.look()
-        hints.settings = settings.facts?.settings ?? PathSettings()
-        if !leases.isEmpty {
+        leases.look()
+        resolver.look()
+        var hints = InterfaceHints()
+        hints.settings = settings.latest?.facts ?? PathSettings()
+        if let leases = leases.latest?.facts, !leases.isEmpty {
             let indexes = Set(links.map(\.index))
             hints.leases = leases.filter { indexes.contains($0.key) }
         }
         hints.wireless = wireless.read(links)
         hints.linkSpeeds = speeds.read(links)
-        hints.nameServers = resolver.addresses(on: links)
+        hints.nameServers = resolver.latest?.facts.addresses(on: links) ?? []
         hints.resumes = resumesBefore + (wake?.resumes ?? 0)
         return hints
     }
@@ -150,69 +155,5 @@ package final class HintWatch {
     package func watchSignal(_ isWatched: Bool) {
         thread.checkIsolated()
         wireless.watchSignal(isWatched)
-    }
-
-    private func filesChanged(_ changed: Set<FileWatch.Place>) {
-        if reload(Set(changed.compactMap { sources[$0] })) { onChange?() }
-    }
-
-    // MARK: Files
-
-    /// - Returns: whether they say something else than before.
-    private func reload(_ stale: Set<Source>) -> Bool {
-        let old = (leases, resolver)
-        for source in stale {
-            switch source {
-            case .leases: readLeases()
-            case .resolver: readResolver()
-            }
-        }
-        return old != (leases, resolver)
-    }
-
-    private func readLeases() {
-        leases = [:]
-        malformedLeases = 0
-        for index in Self.numbers(in: places.leases) {
-            guard let text = text("\(places.leases)/\(index)") else { continue }
-            if let lease = LeaseHint(networkdLease: text) {
-                leases[index] = lease
-            } else {
-                malformedLeases += 1
-            }
-        }
-    }
-
-    private func readResolver() {
-        resolver = ResolverText(parsing: text(places.resolver) ?? "")
-        if resolver.isResolvedStub, let text = text(places.resolved) {
-            let upstream = ResolverText(parsing: text)
-            if !upstream.nameServers.isEmpty { resolver = upstream }
-        }
-    }
-
-    private func text(_ path: String) -> String? {
-        do throws(SystemError) {
-            return String(
-                decoding: try InputFile.regularBytes(path, limit: SettingsFile.limit), as: UTF8.self)
-        } catch {
-            if !error.isMissing, error.errno != ENOTDIR { unreadable += 1 }
-            return nil
-        }
-    }
-
-    /// The files of a folder whose names are numbers: the others are on their way to such a name.
-    private static func numbers(in folder: String) -> [InterfaceIndex] {
-        guard let list = opendir(folder) else { return [] }
-        defer { closedir(list) }
-        var numbers: [InterfaceIndex] = []
-        // More interfaces than that don't have leases; more files are a mistake.
-        while numbers.count < 1024, let entry = readdir(list) {
-            // By its address: an entry ends with its name, and the structure does not.
-            let name = UnsafeRawPointer(entry) + MemoryLayout<dirent>.offset(of: \.d_name)!
-            let text = String(cString: name.assumingMemoryBound(to: CChar.self))
-            if let number = InterfaceIndex(text) { numbers.append(number) }
-        }
-        return numbers
     }
 }

@@ -7,22 +7,45 @@ import PathCore
 /// (NL80211_CMD_SET_CQM), which wpa_supplicant does. So it is read again and again while it is watched, which is only while
 /// connections move data.
 ///
-/// It lives on the event thread.
+/// It lives on the event thread, and asks on another: a driver asks its firmware, which takes milliseconds or, just when a
+/// network is gone, seconds; and to find nl80211 the kernel may load a module.
 final class WirelessSource {
-    /// Finds nl80211 and asks it: the seam at which a test stands in for a radio.
-    struct Radio {
+    /// nl80211: the seam at which a test stands in for a radio. What asks is called where it may wait, the rest on the event
+    /// thread.
+    struct Radio: @unchecked Sendable {
         /// nil where the kernel has no nl80211.
         var hint: (InterfaceIndex) throws(SystemError) -> WirelessHint?
+        /// Answers that could not be read.
+        var malformedAnswers: () -> Int = { 0 }
         /// Reads the announcements that wait; whether one of them matters.
         var drainAnnouncements: () -> Bool
         /// For waiting until there are some; nil where the kernel announces nothing.
         var descriptor: CInt?
+        /// Announcements that could not be read.
         var malformed: () -> Int
     }
 
+    typealias Asking = Inquiry<Question, Answer>
+
+    struct Question: Sendable {
+        var interfaces: [InterfaceIndex]
+        /// Whether to look for nl80211 where it was not found before.
+        var opens: Bool
+    }
+
+    struct Answer: Sendable {
+        var radio: Radio?
+        var hints: [InterfaceIndex: Result<WirelessHint?, SystemError>] = [:]
+        var malformed = 0
+        var begun: MonotonicTime
+        var ended: MonotonicTime
+    }
+
+    private static let drivers = BlockingCalls(limit: 1, mostExtra: 3)
+
     private let thread: EventThread
-    /// - Throws: ENOENT where this kernel has no nl80211.
-    private let open: () throws(SystemError) -> Radio
+    private let inquiry: Asking
+    /// As the latest answer found it.
     private var radio: Radio?
     private var registration: EventThread.Token?
     private var onChange: (() -> Void)?
@@ -30,32 +53,62 @@ final class WirelessSource {
     private var asked: Set<InterfaceIndex> = []
     private var known: [InterfaceIndex: (hint: WirelessHint?, read: MonotonicTime)] = [:]
     private var detectors: [InterfaceIndex: SignalDetector] = [:]
+    /// What to ask next.
+    private var due: Set<InterfaceIndex> = []
+    private var mustOpen = false
+    /// What the question under way asks about, unless that was forgotten since.
+    private var underWay: Set<InterfaceIndex> = []
+    private var isOpening = false
+    /// Whether what is asked next is asked for the signals alone, of which only a fading is news.
+    private var isLook = false
+    private var wasLook = false
+    /// Whether an answer has come since the start: the first is told whatever it says.
+    private var isAnswered = false
     private var isSignalWatched = false
     private var look: EventThread.Token?
-    /// How long the latest look took.
-    private var lookTook = Duration.zero
+    /// How long the latest answer took.
+    private var answerTook = Duration.zero
     private var malformedBefore = 0
+    private var malformedAnswers = 0
 
     /// How often a watched signal is read: a radio averages over some beacons, which come every 100 ms.
     static let lookInterval = Duration.milliseconds(500)
-    /// A pause is so many times as long as the look before it took, at the least.
-    private static let lookShare = 200
+    /// A pause is so many times as long as the answer before it took, at the least: a driver has more to do.
+    private static let lookShare = 20
+    /// After that an answer is not waited for any more with what else there is to tell.
+    static let patience = Duration.milliseconds(250)
 
+    /// - Parameter open: finds nl80211. Throws ENOENT where this kernel has none.
     init(
-        on thread: EventThread,
-        open: @escaping () throws(SystemError) -> Radio = { () throws(SystemError) in try .kernel() }
+        on thread: EventThread, by asker: Asking.Asker = .pool(WirelessSource.drivers),
+        now: @escaping @Sendable () -> MonotonicTime = { .now },
+        open: @escaping @Sendable () throws(SystemError) -> Radio = { () throws(SystemError) in try .kernel()
+        }
     ) {
         self.thread = thread
-        self.open = open
+        let driver = Driver(now, open)
+        inquiry = Inquiry(on: thread, by: asker, patience: Self.patience) { driver.answer($0) }
     }
 
     /// Messages that could not be read.
-    var malformed: Int { malformedBefore + (radio?.malformed() ?? 0) }
+    var malformed: Int { malformedBefore + malformedAnswers + (radio?.malformed() ?? 0) }
 
-    func start(onChange: @escaping () -> Void) { self.onChange = onChange }
+    /// Questions that were not answered soon.
+    var delays: Int { inquiry.delays }
+
+    /// Whether no answer is awaited that may still come soon.
+    var isSettled: Bool { inquiry.isOverdue || !inquiry.isUnderWay && due.isEmpty && !mustOpen }
+
+    /// - Parameter onChange: called when a `read` would return something else.
+    func start(onChange: @escaping () -> Void) {
+        self.onChange = onChange
+        isAnswered = false
+        inquiry.start(onDelay: onChange) { [weak self] in self?.ingest($0) }
+    }
 
     func stop() {
         close()
+        inquiry.stop()
         onChange = nil
     }
 
@@ -68,33 +121,31 @@ final class WirelessSource {
     /// The timer of one that is not watched any more runs out by itself: data moves by fits and starts.
     private func lookLater() {
         guard isSignalWatched, look == nil, !known.isEmpty, onChange != nil else { return }
-        // A driver that takes its time is asked seldom: the thread has more to do.
-        let pause = max(Self.lookInterval, lookTook * Self.lookShare)
+        let pause = max(Self.lookInterval, answerTook * Self.lookShare)
         look = thread.schedule(at: MonotonicTime.now.advanced(by: pause)) { [weak self] in
             guard let self else { return }
             look = nil
             guard isSignalWatched else { return }
-            let begun = MonotonicTime.now
-            lookAtSignals(at: begun)
-            lookTook = begun.duration(to: .now)
+            lookAtSignals()
             lookLater()
         }
     }
 
-    /// Reads all signals again.
-    func lookAtSignals(at now: MonotonicTime) {
-        guard let radio else { return }
-        var hasChanged = false
-        for (index, (hint, _)) in known {
-            guard let hint, let new = read(index, radio, at: now) else { continue }
-            if new.isFading != hint.isFading { hasChanged = true }
-        }
-        if hasChanged { onChange?() }
+    /// Has all signals read again.
+    func lookAtSignals() {
+        guard radio != nil, !inquiry.isUnderWay, due.isEmpty else { return }
+        due = Set(known.keys)
+        isLook = true
+        ask()
     }
 
-    /// Has the next reading ask again, whatever is known.
-    func forget() { known = [:] }
+    /// Has the next reading ask again, whatever is known. Until there is an answer what was known holds.
+    func forget() {
+        for index in known.keys { known[index]?.read = .zero }
+        underWay = []
+    }
 
+    /// What is known now. What is older than a second is asked for again.
     func read(_ links: [LinkFact]) -> [InterfaceIndex: WirelessHint] {
         let indexes = Set(links.filter(\.isWireless).map(\.index))
         guard !indexes.isEmpty else {
@@ -104,65 +155,126 @@ final class WirelessSource {
         }
         known = known.filter { indexes.contains($0.key) }
         detectors = detectors.filter { indexes.contains($0.key) }
-        if radio == nil, !indexes.isSubset(of: asked) { connect() }
+        if radio == nil, !indexes.isSubset(of: asked) { mustOpen = true }
         asked = indexes
-        guard let radio else { return [:] }
-        var hints: [InterfaceIndex: WirelessHint] = [:]
-        for index in indexes.sorted() {
-            guard let hint = hint(of: index, radio) else { continue }
-            hints[index] = hint
-        }
+        askAboutStale()
         lookLater()
-        return hints
+        return known.compactMapValues(\.hint)
     }
 
-    /// A driver may ask its firmware, which takes milliseconds: once a second is often enough for what
-    /// the kernel doesn't announce.
-    private func hint(of index: InterfaceIndex, _ radio: Radio) -> WirelessHint? {
-        if let (hint, read) = known[index], read.duration(to: .now) < .seconds(1) { return hint }
-        return read(index, radio, at: .now)
+    private func askAboutStale() {
+        due = asked.filter { index in
+            // nl80211 is asked once a second at most about what the kernel doesn't announce.
+            let isFresh = known[index].map { $0.read.duration(to: .now) < .seconds(1) } ?? false
+            return !isFresh && !underWay.contains(index)
+        }
+        if !due.isEmpty { isLook = false }
+        ask()
     }
 
-    private func read(
-        _ index: InterfaceIndex, _ radio: Radio, at now: MonotonicTime
-    ) -> WirelessHint? {
-        var hint: WirelessHint?
-        do throws(SystemError) {
-            hint = try radio.hint(index)
-        } catch {
-            // No family of that number any more: it is found again at the next reading.
-            if error.errno == ENOENT {
+    private func ask() {
+        if radio == nil, !mustOpen { due = [] }
+        guard !inquiry.isUnderWay, !due.isEmpty || mustOpen else { return }
+        let question = Question(interfaces: due.sorted(), opens: mustOpen)
+        (underWay, isOpening, wasLook) = (due, mustOpen, isLook)
+        (due, mustOpen, isLook) = ([], false, false)
+        inquiry.ask(question)
+    }
+
+    private func ingest(_ answer: Answer) {
+        underWay = []
+        let isFirst = !isAnswered
+        isAnswered = true
+        // The last Wi-Fi interface has gone meanwhile.
+        guard !asked.isEmpty else {
+            if isFirst { onChange?() }
+            return
+        }
+        answerTook = answer.begun.duration(to: answer.ended)
+        malformedAnswers = max(malformedAnswers, answer.malformed)
+        guard let radio = answer.radio else {
+            let isNews = isFirst || known.contains { $0.value.hint != nil }
+            // No family of that number any more, or none at all: it is found again at the next reading with another
+            // interface.
+            if self.radio != nil {
                 close()
-                return nil
+            } else {
+                known = [:]
             }
+            if isNews { onChange?() }
+            return
+        }
+        if self.radio == nil || isOpening { listen(radio) }
+        var isNews = isFirst
+        for (index, result) in answer.hints where asked.contains(index) {
+            let old = known[index]?.hint
+            var hint = old
             // A radio that could not be asked has not lost its network.
-            hint = known[index]?.hint
-            known[index] = (hint, now)
-            return hint
+            if case .success(let answered) = result {
+                hint = answered
+                if let signal = answered.map(\.signal) {
+                    hint?.isFading = detectors[index, default: SignalDetector()].ingest(
+                        signal, at: answer.ended)
+                }
+            }
+            known[index] = (hint, answer.ended)
+            isNews = isNews || (wasLook ? hint?.isFading != old?.isFading : hint != old)
         }
-        if let signal = hint.map(\.signal) {
-            hint?.isFading = detectors[index, default: SignalDetector()].ingest(signal, at: now)
-        }
-        known[index] = (hint, now)
-        return hint
+        ask()
+        lookLater()
+        if isNews { onChange?() }
     }
 
-    private func connect() {
-        guard let radio = try? open() else { return }
-        self.radio = radio
+    private func listen(_ radio: Radio) {
+        if let registration { thread.remove(registration) }
+        (self.radio, registration) = (radio, nil)
         guard let descriptor = radio.descriptor, onChange != nil else { return }
         registration = try? thread.add(descriptor, for: .readable) { [weak self] _ in
             guard let self, self.radio?.drainAnnouncements() == true else { return }
-            self.forget()
-            self.onChange?()
+            forget()
+            askAboutStale()
         }
     }
 
     private func close() {
         if let registration { thread.remove(registration) }
-        malformedBefore = malformed
+        malformedBefore += malformedAnswers + (radio?.malformed() ?? 0)
         if let look { thread.cancelTimer(look) }
         (registration, radio, known, detectors, asked, look) = (nil, nil, [:], [:], [], nil)
+        (due, underWay, mustOpen, isLook, malformedAnswers) = ([], [], false, false, 0)
+    }
+}
+
+/// Asks the radio, and finds it before. It is called for one question at a time, on a thread that may wait.
+private final class Driver: @unchecked Sendable {
+    private let now: @Sendable () -> MonotonicTime
+    private let open: @Sendable () throws(SystemError) -> WirelessSource.Radio
+    private var radio: WirelessSource.Radio?
+
+    init(
+        _ now: @escaping @Sendable () -> MonotonicTime,
+        _ open: @escaping @Sendable () throws(SystemError) -> WirelessSource.Radio
+    ) {
+        self.now = now
+        self.open = open
+    }
+
+    func answer(_ question: WirelessSource.Question) -> WirelessSource.Answer {
+        var answer = WirelessSource.Answer(begun: now(), ended: now())
+        if question.opens { radio = try? open() }
+        guard let radio else { return answer }
+        for index in question.interfaces {
+            do throws(SystemError) {
+                answer.hints[index] = .success(try radio.hint(index))
+            } catch {
+                if error.errno == ENOENT { self.radio = nil }
+                answer.hints[index] = .failure(error)
+            }
+        }
+        answer.radio = self.radio
+        answer.malformed = radio.malformedAnswers()
+        answer.ended = now()
+        return answer
     }
 }
 
@@ -175,6 +287,7 @@ extension WirelessSource.Radio {
         let notifications = try? GenericNotifications(family, groups: ["config", "mlme"])
         return WirelessSource.Radio(
             hint: { index throws(SystemError) in try netlink.wirelessHint(family, index) },
+            malformedAnswers: { netlink.malformed },
             drainAnnouncements: {
                 var matters = false
                 let hasLost = try? notifications?.drain { message in
@@ -183,7 +296,7 @@ extension WirelessSource.Radio {
                 return matters || hasLost != false
             },
             descriptor: notifications?.descriptor,
-            malformed: { netlink.malformed + (notifications?.malformed ?? 0) })
+            malformed: { notifications?.malformed ?? 0 })
     }
 }
 

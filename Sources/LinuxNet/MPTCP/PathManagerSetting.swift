@@ -3,7 +3,7 @@
 // give one socket the userspace path manager, a process changes it around such a call, and puts it back.
 //
 //          lock it ─► journal what was there ─► write userspace ─► connect(AF_UNSPEC) ─► write it back ─► drop the entry
-//          (alone)     (a file in /run)         └──────────── some 2 µs ────────────┘
+//          (alone)  (a file, else nothing)         └──────────── some 2 µs ────────────┘
 //
 // - Two processes that do so at once would each read the other's `userspace` as what was there. `SettingLock` keeps
 //   them apart. Only the network namespace's administrators can hold it, and it ends with its process.
@@ -12,8 +12,10 @@
 // - `userspace` without an entry is the administrator's choice, and stays.
 // - What another program writes in between stays too: only our own `userspace` is ever put back.
 //
-// What remains: an entry that can't be kept (no writable folder), or not found (another user's, another mount
-// namespace's), leaves `userspace` there until an administrator writes it back. And an MPTCP socket that some
+// - Where no entry can be kept (no folder is writable) the setting is left alone, and reports say so.
+//
+// What remains: an entry that is not found (another user's, another mount namespace's, a folder that systemd removed with
+// the service) leaves `userspace` there until an administrator writes it back. And an MPTCP socket that some
 // other program makes within those microseconds has the userspace path manager as well: it works, on one path.
 
 import CLinux
@@ -129,7 +131,7 @@ enum SettingLock {
 /// Selects the userspace path manager for the length of a call, in the network namespace of the thread.
 package struct UserspaceSelection: Sendable {
     package let setting: PathManagerSetting
-    /// Where the setting is journalled; nil keeps no entry.
+    /// Where the setting is journalled; nil keeps no entry, which is for tests alone.
     private let journal: SysctlJournal?
     /// How long to wait for others that do the same.
     private let patience: Duration
@@ -149,7 +151,7 @@ package struct UserspaceSelection: Sendable {
     /// Gives a socket of MPTCP that is not connected the userspace path manager.
     ///
     /// - Throws: EACCES, EPERM or EROFS where the setting can't be written, EWOULDBLOCK where another process held the
-    ///   lock for too long. The setting is then as it was.
+    ///   lock for too long, an error of `SysctlJournal.operation` where no entry can be kept. The setting is then as it was.
     func select(for socket: borrowing Descriptor) throws(SystemError) {
         let wasSelected = try change(namespaceOf: socket) { socket, file throws(SystemError) in
             try StreamSocket.disconnect(socket)
@@ -178,7 +180,7 @@ package struct UserspaceSelection: Sendable {
         let lock = try SettingLock.claim(patience: patience)
         defer { extendLifetime(lock) }
         let file = try setting.open()
-        let entry = journal?.entry(of: socket, orElse: latestEntry.withLock { $0 })
+        let entry = try journal?.entry(of: socket, orElse: latestEntry.withLock { $0 })
         latestEntry.withLock { $0 = entry }
         let before = try file.read()
         var original = before
@@ -189,7 +191,8 @@ package struct UserspaceSelection: Sendable {
             }
             original = journalled
         } else {
-            entry?.write(before)
+            // Where that fails nothing was changed yet.
+            try entry?.write(before)
             try file.write(setting.userspace)
         }
         let value: Value
@@ -209,7 +212,7 @@ package struct UserspaceSelection: Sendable {
         guard let journal else { return false }
         let lock = try SettingLock.claim(patience: patience)
         defer { extendLifetime(lock) }
-        guard let entry = journal.entry(of: try LocalSocket.make()) else { return false }
+        let entry = try journal.entry(of: try LocalSocket.make())
         let file = try setting.open()
         guard try file.selectsUserspace else {
             // Killed before the change or after it.

@@ -49,7 +49,8 @@ package struct LocalSocketSource: SocketSource {
             selection = nil
             return
         }
-        let facts = ControlLevel.Facts.found()
+        var facts = ControlLevel.Facts.found()
+        if facts.selection == nil, let journal, !journal.isWritable { facts.selection = .settingUnjournalled }
         level = ControlLevel(facts)
         selection = PathManagerSetting.current.map {
             UserspaceSelection($0, journal: journal, patience: patience)
@@ -110,6 +111,7 @@ extension ControlLimit {
 
     fileprivate init(ofSelection error: SystemError, _ setting: PathManagerSetting) {
         switch error.errno {
+        case _ where error.operation.hasPrefix(SysctlJournal.operation): self = .settingUnjournalled
         case EWOULDBLOCK: self = .settingBusy
         case EACCES, EPERM, EROFS: self = .settingReadOnly(path: setting.path, reason: error.words)
         default: self = .failed("\(error)")

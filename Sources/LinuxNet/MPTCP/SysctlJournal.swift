@@ -3,44 +3,90 @@ import Glibc
 
 /// What a sysctl was before this library changed it: an entry for each network namespace, a file each.
 ///
-/// The folder is on a file system that ends with the boot, as the setting does, and belongs to the user alone: what an
-/// entry says is written to a sysctl.
+/// An entry is kept in the first of some folders that can be written, and is found in any. They are on file systems that end
+/// with the boot, as the setting does, and belong to the user alone: what an entry says is written to a sysctl.
 package struct SysctlJournal: Sendable, Hashable {
-    package let folder: String
+    package let folders: [String]
 
-    package init(folder: String) { self.folder = folder }
+    package init(folders: [String]) { self.folders = folders }
 
-    /// `/run/swift-multipath` for root, and `/run/user/UID/swift-multipath` for others, if there is such a
-    /// place. Not from the environment: the process may have more rights than its user.
-    package static var standard: SysctlJournal? {
+    package init(folder: String) { self.init(folders: [folder]) }
+
+    /// - `/run/swift-multipath` for root, `/run/user/UID/swift-multipath` for others;
+    /// - `/dev/shm/swift-multipath-UID`: services of a user of their own have no folder in `/run/user`, and every user may
+    ///   write here (another one may take the name first);
+    /// - `swift-multipath` in what systemd's `RuntimeDirectory=` gives a service (RUNTIME_DIRECTORY, systemd.exec(5)). It
+    ///   comes last, because systemd removes it with a service that was killed, but for `RuntimeDirectoryPreserve=`.
+    package static var standard: SysctlJournal {
         let user = geteuid()
-        let parent = user == 0 ? "/run" : "/run/user/\(user)"
-        guard access(parent, W_OK) == 0 else { return nil }
-        return SysctlJournal(folder: parent + "/swift-multipath")
+        return SysctlJournal(
+            folders: standardFolders(
+                of: user, runtimeDirectory: ProcessEnvironment.value("RUNTIME_DIRECTORY")))
+    }
+
+    static func standardFolders(of user: UInt32, runtimeDirectory: String?) -> [String] {
+        let given = (runtimeDirectory ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
+        return [
+            user == 0 ? "/run/swift-multipath" : "/run/user/\(user)/swift-multipath",
+            "/dev/shm/swift-multipath-\(user)",
+        ] + given.map { "\($0)/swift-multipath" }
+    }
+
+    /// Whether an entry could be kept now.
+    var isWritable: Bool {
+        folders.contains { folder in
+            (try? Self.prepare(folder)) != nil && access(folder, W_OK | X_OK) == 0
+        }
     }
 
     /// The entry of the network namespace that a socket belongs to.
     ///
     /// - Parameter known: an entry that may be the one.
-    func entry(of socket: borrowing Descriptor, orElse known: Entry? = nil) -> Entry? {
+    func entry(of socket: borrowing Descriptor, orElse known: Entry? = nil) throws(SystemError) -> Entry {
         var cookie: UInt64 = 0
         var length = socklen_t(MemoryLayout<UInt64>.size)
         // A namespace's cookie is never used again, unlike its inode number (Linux 5.14).
-        guard getsockopt(socket.number, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length) == 0 else {
-            return nil
+        try systemCall("\(Self.operation): which network namespace this is") {
+            getsockopt(socket.number, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length)
         }
         if let known, known.cookie == cookie { return known }
-        return Entry(folder: folder, cookie: cookie, path: "\(folder)/path-manager-\(cookie)")
+        return Entry(cookie: cookie, folders: folders)
     }
 
-    struct Entry {
-        fileprivate let folder: String
+    /// Makes a folder for its user alone where there is none yet.
+    ///
+    /// - Throws: EPERM where it is another user's, or open to others.
+    private static func prepare(_ folder: String) throws(SystemError) {
+        guard !isOurs(folder) else { return }
+        let status = folder.withCString { mkdir($0, 0o700) }
+        guard status == 0 || errno == EEXIST else {
+            throw SystemError(operation, errno: errno, detail: folder)
+        }
+        guard isOurs(folder) else { throw SystemError(operation, errno: EPERM, detail: folder) }
+    }
+
+    private static func isOurs(_ folder: String) -> Bool {
+        var status = stat()
+        return lstat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+            && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
+    }
+
+    /// What all errors of the journal name.
+    static let operation = "note what the path manager's setting was"
+
+    struct Entry: Sendable {
         fileprivate let cookie: UInt64
-        let path: String
+        fileprivate let folders: [String]
+
+        private func path(in folder: String) -> String { "\(folder)/path-manager-\(cookie)" }
 
         /// nil where there is none, or none to be trusted.
-        func read() -> String? {
-            guard isOurs(folder), let bytes = try? InputFile.regularBytes(path, limit: 16) else { return nil }
+        func read() -> String? { folders.lazy.compactMap(read).first }
+
+        private func read(in folder: String) -> String? {
+            guard isOurs(folder), let bytes = try? InputFile.regularBytes(path(in: folder), limit: 16) else {
+                return nil
+            }
             let text = String(decoding: bytes, as: UTF8.self)
             let isName = text.utf8.allSatisfy { byte in
                 (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
@@ -49,25 +95,42 @@ package struct SysctlJournal: Sendable, Hashable {
             return !text.isEmpty && isName ? text : nil
         }
 
-        /// Goes on without an entry where it can't be kept.
-        func write(_ text: String) {
-            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW
-            var number = path.withCString { Glibc.open($0, flags, 0o600) }
-            if number < 0, errno == ENOENT, mkdir(folder, 0o700) == 0 {
-                number = path.withCString { Glibc.open($0, flags, 0o600) }
+        /// Keeps the entry in the first folder that can be written.
+        ///
+        /// - Throws: why the last of them can't.
+        func write(_ text: String) throws(SystemError) {
+            var failure = SystemError(SysctlJournal.operation, errno: ENOENT)
+            for folder in folders {
+                do throws(SystemError) {
+                    return try write(text, in: folder)
+                } catch {
+                    failure = error
+                }
             }
-            guard number >= 0 else { return }
-            let file = Descriptor(owning: number)
+            throw failure
+        }
+
+        private func write(_ text: String, in folder: String) throws(SystemError) {
+            try SysctlJournal.prepare(folder)
+            let path = path(in: folder)
+            let file = Descriptor(
+                owning: try systemCall(SysctlJournal.operation) {
+                    path.withCString {
+                        Glibc.open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+                    }
+                })
             let count = text.utf8.count
-            if text.withCString({ Glibc.write(file.number, $0, count) }) != count { remove() }
+            do throws(SystemError) {
+                let written = try systemCall(SysctlJournal.operation) {
+                    text.withCString { Glibc.write(file.number, $0, count) }
+                }
+                guard written == count else { throw SystemError(SysctlJournal.operation, errno: ENOSPC) }
+            } catch {
+                _ = path.withCString { unlink($0) }
+                throw error
+            }
         }
 
-        func remove() { _ = path.withCString { unlink($0) } }
-
-        private func isOurs(_ folder: String) -> Bool {
-            var status = stat()
-            return lstat(folder, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-                && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
-        }
+        func remove() { for folder in folders { _ = path(in: folder).withCString { unlink($0) } } }
     }
 }

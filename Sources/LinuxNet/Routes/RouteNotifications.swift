@@ -8,15 +8,13 @@ import PathCore
 package final class RouteNotifications {
     private let subscription: NetlinkSubscription
     private var decoder = RouteDecoder()
-    private let devices: DeviceFiles
     package var tap: NetlinkTap?
 
     /// How often the kernel dropped notifications because the queue was full.
     package var overflows: Int { subscription.losses }
 
     /// - Parameter receiveBuffer: room for so many bytes of notifications; the system's default where nil.
-    package init(devices: DeviceFiles, receiveBuffer: Int? = nil) throws(SystemError) {
-        self.devices = devices
+    package init(receiveBuffer: Int? = nil) throws(SystemError) {
         subscription = try NetlinkSubscription(
             .route, groups: MulticastGroup.paths, receiveBuffer: receiveBuffer, filter: Self.filter)
     }
@@ -57,15 +55,11 @@ package final class RouteNotifications {
         let hasLost = try subscription.drain { datagram in
             guard !subscription.isLosing else { return }
             tap?(.datagram(datagram))
-            events += decoder.events(in: datagram).map(completed)
+            events += decoder.events(in: datagram)
         } onLoss: {
             tap?(.lost)
         }
         if hasLost { return [.lost] }
         return subscription.isLosing ? [] : events
-    }
-
-    private func completed(_ event: KernelEvent) -> KernelEvent {
-        if case .link(let link) = event { .link(devices.completed(link)) } else { event }
     }
 }

@@ -7,10 +7,8 @@ import PathCore
 package final class RouteTables {
     let netlink: NetlinkConnection
     var decoder = RouteDecoder()
-    private let devices: DeviceFiles
 
-    package init(devices: DeviceFiles = DeviceFiles()) throws(SystemError) {
-        self.devices = devices
+    package init() throws(SystemError) {
         netlink = try NetlinkConnection(.route)
     }
 
@@ -25,6 +23,7 @@ package final class RouteTables {
     /// Dumps that a change interrupted, and that were asked for again.
     package var interrupted: Int { netlink.interruptedDumps }
 
+    /// All links, without what only sysfs knows (`DeviceFiles`).
     package func links() throws(SystemError) -> [LinkFact] {
         var links: [LinkFact] = []
         try dump("read the links", RouteMessageType.getLink) { request in
@@ -36,7 +35,7 @@ package final class RouteTables {
             if case .link(let link) = decoder.fact(in: message) { links.append(link) }
             return .goOn
         }
-        return links.map { devices.completed($0) }
+        return links
     }
 
     package func addresses() throws(SystemError) -> [AddressFact] {

@@ -31,6 +31,9 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// ECONNREFUSED: there is no listener.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 
+    /// EADDRINUSE: another socket has the name.
+    package var isTaken: Bool { errno == EADDRINUSE }
+
     /// ENOPROTOOPT or EPROTONOSUPPORT: MPTCP is switched off, or the kernel was built without it.
     package var meansNoMPTCP: Bool { errno == ENOPROTOOPT || errno == EPROTONOSUPPORT }
 

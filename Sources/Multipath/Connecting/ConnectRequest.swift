@@ -102,6 +102,22 @@ final class ConnectRequest: Sendable {
     }
 }
 
+/// A race that needs no task.
+package struct DirectRace: Sendable {
+    let request: ConnectRequest
+    let runner: RaceRunner
+
+    /// Starts the race, once.
+    ///
+    /// - Parameter completion: called once, on the thread that runs every race; it must not block.
+    package func start(_ completion: @escaping @Sendable (FinishedRace) -> Void) {
+        runner.start { [request] in completion(FinishedRace(request: request, result: .success($0))) }
+    }
+
+    /// Ends the race without a winner, unless it is over. It may not have started yet.
+    package func cancel() { runner.submit { $0.cancel() } }
+}
+
 /// A race that is over. Its caller asks for the winner; the connection's observers are told there, and never on the
 /// thread that runs every race.
 package struct FinishedRace: Sendable {

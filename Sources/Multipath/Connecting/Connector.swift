@@ -84,24 +84,21 @@ public struct Connector: Sendable {
         return number
     }
 
-    /// The same for a caller outside of any task. Where no task is needed none is made (nothing is observed, the paths are
-    /// known, the system's resolver is asked): that is worth an estimated 15,000 instructions of a connection; the rows
-    /// `instructions-channel` and `instructions-channel-name` of the benchmark count them all.
+    /// The same race where it needs no task. It is worth two changes of the thread and an estimated 15,000 instructions of a
+    /// connection; the rows `connections-64`, `instructions-channel` and `instructions-channel-name` of the benchmark count
+    /// them all.
     ///
-    /// - Parameter completion: called once, on the thread that runs every race or in a task; it must not block.
-    package func connect(
-        host: String, port: UInt16, _ configuration: ConnectionConfiguration,
-        completion: @escaping @Sendable (FinishedRace) -> Void
-    ) {
+    /// - Returns: nil where a task is needed: something is observed, the paths are not known yet, or another resolver than
+    ///   the system's is asked. Then `connect(host:port:_:)` does the same.
+    /// - Throws: `ConnectionError` for what is no port.
+    package func directRace(
+        host: String, port: Int, _ configuration: ConnectionConfiguration
+    ) throws(ConnectionError) -> DirectRace? {
         let begun = MonotonicTime.now
-        if observers.isEmpty, let snapshot = monitor.latestPath {
-            let request = ConnectRequest(self, host, port, configuration)
-            let runner = request.runner(snapshot, begun: begun)
-            if runner.jobs == nil {
-                return runner.start { completion(FinishedRace(request: request, result: .success($0))) }
-            }
-        }
-        Task { completion(await race(host, port, configuration)) }
+        let number = try Self.number(of: port, host)
+        guard observers.isEmpty, resolver == nil, let snapshot = monitor.latestPath else { return nil }
+        let request = ConnectRequest(self, host, number, configuration)
+        return DirectRace(request: request, runner: request.runner(snapshot, begun: begun))
     }
 
     /// Connects, and lets the first attempt win for which `confirm` comes back: with TLS, the first whose

@@ -212,7 +212,7 @@ actor RaceRunner: EventThreadActor {
         }
     }
 
-    private func cancel() { perform(machine.cancel(at: .now)) }
+    func cancel() { perform(machine.cancel(at: .now)) }
 
     /// A cancelled task leaves its jobs before the machine has heard of it.
     private func end() -> Result {

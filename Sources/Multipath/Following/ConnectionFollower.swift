@@ -43,8 +43,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     private let nextBooking = Atomic<Int64>(.max)
     /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
     private static let bookingInterval = Duration.milliseconds(100)
-    /// How long the books may go without a sample where glances are enough for the machines.
+    /// How long the books may go without a sample where glances are enough for the machines: so long, and so many looks where
+    /// those are far apart because there are many connections.
     private static let longestGlance = Duration.seconds(1)
+    private static let glancesBetweenBookings = 8
 
     /// - Parameters:
     ///   - descriptor: a connected socket's, which stays its owner's.
@@ -300,7 +302,9 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         return state.withLock { state in
             guard let number = state.descriptor?.number else { return .closed }
             let now = MonotonicTime.now
-            if first != 0, mayGlance, state.sampled.duration(to: now) < Self.longestGlance,
+            let limit = max(
+                Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
+            if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
                 TransportSample.isAllAcknowledged(number)
             {
                 return .nothingWaits

@@ -2,7 +2,9 @@ import LinuxNet
 
 /// What the event thread does for one connection: runs its machines and takes the samples they ask for, each once for
 /// all. It is made when the connection begins to be followed, and ends with `end`.
-final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchecked Sendable {
+final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, GlancedConnection,
+    @unchecked Sendable
+{
     /// Weak: where the caller drops the follower without stopping it, this ends as well.
     private weak var follower: ConnectionFollower?
     private let monitor: PathMonitor
@@ -15,6 +17,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
     private var assignment = SteeringRegistry.Assignment()
     private var listeners: [@Sendable (ConnectionEvent) -> Void] = []
     private var timer: (deadline: MonotonicTime, token: EventThread.Token)?
+    /// Whether data moves that a glance is enough for, which is to come.
+    private var awaitsGlance = false
     private var isEnded = false
 
     private var runtime: Runtime { monitor.runtime }
@@ -93,7 +97,13 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
 
     /// The connection's user has written or read something.
     func dataMoves(wasSent: Bool) {
-        guard !isEnded else { return }
+        // The glance that is to come finds it.
+        guard !isEnded, !awaitsGlance else { return }
+        if wasSent, runtime.load.isCrowded, let steering, let due = steering.glanceDue() {
+            awaitsGlance = true
+            steering.note(isActive: true)
+            return runtime.glances.add(self, at: due)
+        }
         if wasSent { viability?.dataWasSent() }
         steering?.dataMoves()
         settle()
@@ -135,12 +145,24 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
             return true
         }
         guard let viability, viability.agenda.needsSample(at: now) else { return false }
-        // Without a descriptor `end` is under way.
-        if case .sample(let sample, _) = look(mayGlance: false), let subflow = sample.subflows.first {
-            viability.ingest(subflow, at: now)
-            viability.timeReached()
+        // Without a descriptor `end` is under way, but the timers come first: nothing more may be due.
+        guard case .sample(let sample, _) = look(mayGlance: false), let subflow = sample.subflows.first else {
+            end()
+            return true
         }
+        viability.ingest(subflow, at: now)
+        viability.timeReached()
         return true
+    }
+
+    func glance() {
+        guard !isEnded, awaitsGlance, let steering else { return }
+        awaitsGlance = false
+        let look = look(mayGlance: steering.mayGlance)
+        guard steering.ingest(look) else { return end() }
+        guard case .nothingWaits = look else { return settle() }
+        steering.note(isActive: false)
+        follower?.sleep()
     }
 
     func look(mayGlance: Bool) -> SteeringLook { follower?.look(mayGlance: mayGlance) ?? .closed }
@@ -173,12 +195,16 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, @unchec
 
     /// Takes the samples that are due at once, and sets the timer for the rest.
     func settle() {
+        if awaitsGlance, let steering, !steering.mayGlance {
+            awaitsGlance = false
+            steering.dataMoves()
+        }
         for _ in 0..<4 where !isEnded { if !takeDueSample() { break } }
         guard !isEnded else { return }
         let agenda = steering.flatMap { $0.agenda.isOver ? nil : $0.agenda }
-        steering?.note(isActive: agenda?.nextSample != nil)
+        steering?.note(isActive: awaitsGlance || agenda?.nextSample != nil)
         viability?.noteActivity()
-        if agenda?.awaitsData ?? viability?.agenda.awaitsData ?? false { follower?.sleep() }
+        if !awaitsGlance, agenda?.awaitsData ?? viability?.agenda.awaitsData ?? false { follower?.sleep() }
         let deadlines = (agenda?.nextDeadline, viability?.agenda.nextDeadline)
         guard var deadline = deadlines.0.map({ min($0, deadlines.1 ?? $0) }) ?? deadlines.1 else {
             if let timer { runtime.thread.cancelTimer(timer.token) }

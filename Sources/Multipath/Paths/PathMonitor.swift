@@ -138,7 +138,7 @@ public final class PathMonitor: Sendable {
 
         deinit { if isStarted.withLock({ $0 }) { source.stop() } }
 
-        var failure: PathMonitorError? { channel.failure.withLock { $0 } }
+        var failure: PathMonitorError? { channel.failure }
 
         var counters: Counters { readCounters() }
 
@@ -146,9 +146,7 @@ public final class PathMonitor: Sendable {
             let isDue = isStarted.withLock { isStarted in
                 defer { isStarted = true }
                 guard isStarted else { return true }
-                guard mayStartAgain, channel.failure.withLock({ $0 }) != nil else { return false }
-                channel.reopen()
-                return true
+                return mayStartAgain && channel.reopen()
             }
             if isDue { source.start(PathSink(channel)) }
         }

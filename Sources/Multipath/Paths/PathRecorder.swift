@@ -6,8 +6,6 @@ package final class PathRecorder: Sendable {
         var start: MonotonicTime?
         /// Notifications that were received but not yet applied.
         var notifications: [[UInt8]] = []
-        /// The tables being read: one datagram after the other, for each dump.
-        var dumps: [[UInt8]] = []
         var hints: [UInt8] = []
     }
 
@@ -24,7 +22,7 @@ package final class PathRecorder: Sendable {
         put(.overrides, overrides.recorded)
     }
 
-    func listen(to devices: DeviceFiles, _ notifications: RouteNotifications, _ tables: RouteTables?) {
+    func listen(to devices: DeviceFiles, _ notifications: RouteNotifications) {
         // What an earlier socket told and the watcher has not applied is lost.
         state.withLock { $0.notifications = [] }
         devices.tap = { [weak self] traffic in
@@ -36,18 +34,6 @@ package final class PathRecorder: Sendable {
                 case .datagram(let bytes): state.notifications.append(Array(bytes))
                 case .lost: state.notifications = []
                 case .dump, .device: break
-                }
-            }
-        }
-        tables?.tap = { [weak self] traffic in
-            self?.state.withLock { state in
-                switch traffic {
-                case .dump(let isRepeated):
-                    if isRepeated, !state.dumps.isEmpty { state.dumps.removeLast() }
-                    state.dumps.append([])
-                case .datagram(let bytes):
-                    if !state.dumps.isEmpty { state.dumps[state.dumps.count - 1] += bytes }
-                case .lost, .device: break
                 }
             }
         }
@@ -65,21 +51,13 @@ package final class PathRecorder: Sendable {
         put(.taken, [isLost ? 1 : 0])
     }
 
-    /// Tables will be read. What a reading that failed has left behind counts for nothing.
-    func willRead() { state.withLock { $0.dumps = [] } }
-
     /// A table was read, and replaced what was known of it.
-    func read(_ table: KernelTables) {
-        let messages = state.withLock { state in
-            defer { state.dumps = [] }
-            return Array(state.dumps.joined())
-        }
+    func read(_ table: KernelTables, _ messages: [UInt8]) {
         put(table == .links ? .links : .addresses, messages)
     }
 
     /// The kernel was asked about the Internet.
     func read(_ routes: InternetRoutes) {
-        state.withLock { $0.dumps = [] }
         put(.routes, RecordedRoutes(defaults: routes.defaults, reach: routes.reach).recorded)
     }
 

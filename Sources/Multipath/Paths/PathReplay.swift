@@ -47,6 +47,10 @@ package struct PathReplay: Sendable {
         case .device:
             let (index, name, device) = try LinkFact.Device.read(record)
             devices[Device(index: index, name: name)] = device
+            // It may have been read after the link was announced.
+            for link in reducer.allLinks where link.index == index && link.name == name {
+                _ = reducer.apply(.link(completed(link)))
+            }
         case .notification: notifications.append(record.payload)
         case .taken:
             // After a loss the tables follow.

@@ -16,9 +16,13 @@ public protocol PathSource: Sendable {
 /// Where a source puts its snapshots.
 public struct PathSink: Sendable {
     let channel: PathChannel
+    let run: Int
     private let state = Locked((published: PathSnapshot?.none, isEnded: false))
 
-    init(_ channel: PathChannel) { self.channel = channel }
+    init(_ channel: PathChannel) {
+        self.channel = channel
+        run = channel.run
+    }
 
     /// The paths now. Before it returns, this is what the monitor tells; consumers that skip something are told
     /// what they missed.
@@ -34,15 +38,14 @@ public struct PathSink: Sendable {
     }
 
     /// No snapshot follows: the streams end when their consumers have seen the last one.
-    public func end() {
-        state.withLock { $0.isEnded = true }
-        channel.end()
-    }
+    public func end() { end(because: nil) }
 
     /// No snapshot follows because of this error, which `currentPath()` throws from now on.
-    public func fail(_ error: PathMonitorError) {
-        channel.failure.withLock { $0 = error }
-        end()
+    public func fail(_ error: PathMonitorError) { end(because: error) }
+
+    private func end(because failure: PathMonitorError?) {
+        state.withLock { $0.isEnded = true }
+        channel.end(run, because: failure)
     }
 }
 
@@ -64,7 +67,8 @@ final class KernelPaths: PathSource {
             let overrides = try overrides()
             recorder?.begin(overrides)
             let watcher = PathWatcher(
-                overrides: overrides, configuration: configuration, channel: sink.channel, recorder: recorder)
+                overrides: overrides, configuration: configuration, channel: sink.channel, run: sink.run,
+                recorder: recorder)
             self.watcher.withLock { $0 = watcher }
             watcher.start { sink.fail($0) }
         } catch {

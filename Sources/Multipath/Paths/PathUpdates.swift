@@ -36,10 +36,10 @@ public struct PathUpdates: AsyncSequence, Sendable {
 
         init(_ channel: PathChannel) {
             self.channel = channel
-            id = channel.state.withLock { $0.addConsumer() }
+            id = channel.state.withLock { $0.machine.addConsumer() }
         }
 
-        deinit { channel.state.withLock { $0.removeConsumer(id) } }
+        deinit { channel.state.withLock { $0.machine.removeConsumer(id) } }
     }
 }
 
@@ -59,8 +59,16 @@ final class SnapshotListener: PathListener {
 final class PathChannel: Sendable {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
+    /// A source that fails to start may be started again: each start is a run of its own.
+    struct State {
+        var machine = Machine()
+        var run = 0
+        /// Why the run ended, if by an error.
+        var failure: PathMonitorError?
+    }
+
     let runtime: Runtime
-    let state = Locked(Machine())
+    let state = Locked(State())
     private let observers = Locked(Observers())
     /// Only the event thread uses it.
     private let listeners = Listeners()
@@ -78,13 +86,16 @@ final class PathChannel: Sendable {
 
     init(_ runtime: Runtime) { self.runtime = runtime }
 
-    /// Why it ended, if by an error. It is set before the end.
-    let failure = Locked<PathMonitorError?>(nil)
+    /// Why it ended, if by an error.
+    var failure: PathMonitorError? { state.withLock { $0.failure } }
+
+    /// The run that is under way, or was the last.
+    var run: Int { state.withLock { $0.run } }
 
     func publish(_ snapshot: PathSnapshot) {
         // First: what changes is told to them as well.
         runtime.deferredStarts.hurry()
-        resume(state.withLock { $0.publish(snapshot) })
+        resume(state.withLock { $0.machine.publish(snapshot) })
         let (bodies, hasListeners) = observers.withLock { (Array($0.bodies.values), $0.hasListeners) }
         for body in bodies { body(snapshot) }
         guard hasListeners else { return }
@@ -138,28 +149,44 @@ final class PathChannel: Sendable {
     }
 
     func replace(_ snapshot: PathSnapshot) {
-        state.withLock { $0.replace(snapshot) }
+        state.withLock { $0.machine.replace(snapshot) }
     }
 
-    func end() {
-        resume(state.withLock { $0.end() })
+    /// The run is over: no snapshot follows. The end and its reason are there at once, so that a restart comes before both or
+    /// after both.
+    ///
+    /// - Parameter run: an earlier one's end is none any more.
+    func end(_ run: Int, because failure: PathMonitorError? = nil) {
+        resume(
+            state.withLock { state in
+                guard run == state.run else { return [] }
+                if let failure { state.failure = failure }
+                return state.machine.end()
+            })
     }
 
-    /// A source that failed to start starts anew.
-    func reopen() {
-        failure.withLock { $0 = nil }
-        state.withLock { $0.reopen() }
+    /// Begins another run where the last one ended by an error.
+    ///
+    /// - Returns: whether it did.
+    func reopen() -> Bool {
+        state.withLock { state in
+            guard state.failure != nil else { return false }
+            state.failure = nil
+            state.run += 1
+            state.machine.reopen()
+            return true
+        }
     }
 
-    var latest: PathSnapshot? { state.withLock { $0.latest } }
+    var latest: PathSnapshot? { state.withLock { $0.machine.latest } }
 
     func next(_ id: UInt64) async -> PathSnapshot? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if let wake = state.withLock({ $0.next(id, continuation) }) { resume([wake]) }
+                if let wake = state.withLock({ $0.machine.next(id, continuation) }) { resume([wake]) }
             }
         } onCancel: {
-            if let wake = state.withLock({ $0.cancel(id) }) { resume([wake]) }
+            if let wake = state.withLock({ $0.machine.cancel(id) }) { resume([wake]) }
         }
     }
 

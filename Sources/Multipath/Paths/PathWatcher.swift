@@ -3,49 +3,59 @@ import LinuxNet
 /// Runs the snapshot reducer on the event thread: netlink in, snapshots out.
 actor PathWatcher {
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
-    private nonisolated let thread: EventThread
+    nonisolated let thread: EventThread
 
-    private let channel: PathChannel
-    private let recorder: PathRecorder?
-    private var reducer: SnapshotReducer
-    private var notifications: RouteNotifications?
-    private var tables: RouteTables?
+    let channel: PathChannel
+    private let run: Int
+    let recorder: PathRecorder?
+    var reducer: SnapshotReducer
+    var notifications: RouteNotifications?
+    var tables: RouteTables?
     private var registration: EventThread.Token?
-    private var retry: EventThread.Token?
+    var retry: EventThread.Token?
     private var coalescer: Coalescer
     private var delivery: EventThread.Token?
     /// Tables that are out of date, and are read before the next snapshot.
-    private var stale: KernelTables = []
+    var stale: KernelTables = []
     private var laterLooks: [Int: EventThread.Token] = [:]
     private var lateEvents: Set<Int> = []
     private var published: PathSnapshot?
-    private var lastResync = MonotonicTime.zero
+    var lastResync = MonotonicTime.zero
     private var budget = ReadingBudget()
     /// When the tables are read that could not be within the budget.
     private var postponed: EventThread.Token?
     private let configuration: PathMonitor.Configuration
+    let reader: TableReader
+    /// Until the first reading: told where it fails for good.
+    var opening: (@Sendable (PathMonitorError) -> Void)?
+    let devices: DeviceFiles
     private var hints: HintWatch?
     private var networkManager: NetworkManagerWatch?
     /// What NetworkManager said last; nil before its first answer.
     private var managed: [String: NetworkManagerDevice]?
-    /// Until when the first snapshot waits for the settings, and for NetworkManager; nil for no longer.
-    private var awaited: (settings: MonotonicTime?, networkManager: MonotonicTime?)
+    /// Until when the first snapshot waits for files and drivers, and for NetworkManager; nil for no longer.
+    private var awaited: (hints: MonotonicTime?, networkManager: MonotonicTime?)
     private var patience: EventThread.Token?
     private var lastOpened = MonotonicTime.zero
+    /// What the tables counted when no other thread had them.
+    private var ofTables = (interrupted: 0, malformed: 0)
     /// What sockets counted that are closed now.
     private var earlier = PathMonitor.Counters()
-    private nonisolated let shared = Locked(PathMonitor.Counters())
+    nonisolated let shared = Locked(PathMonitor.Counters())
 
     init(
         overrides: InterfaceOverrides, configuration: PathMonitor.Configuration, channel: PathChannel,
+        run: Int,
         recorder: PathRecorder? = nil
     ) {
         thread = channel.runtime.thread
+        devices = DeviceFiles(on: channel.runtime.thread)
+        reader = TableReader(on: channel.runtime.thread)
         self.recorder = recorder
         self.configuration = configuration
         coalescer = Coalescer(configuration: configuration.coalescing)
         reducer = SnapshotReducer(overrides: overrides)
-        self.channel = channel
+        (self.channel, self.run) = (channel, run)
     }
 
     nonisolated var counters: PathMonitor.Counters { shared.withLock { $0 } }
@@ -58,18 +68,11 @@ actor PathWatcher {
             return failed(Self.error(error))
         }
         thread.submit {
-            self.assumeIsolated { watcher in
-                do {
-                    try watcher.open()
-                } catch {
-                    watcher.release()
-                    failed(Self.error(error))
-                }
-            }
+            self.assumeIsolated { $0.open(failed) }
         }
     }
 
-    private nonisolated static func error(_ error: any Error) -> PathMonitorError {
+    nonisolated static func error(_ error: any Error) -> PathMonitorError {
         PathMonitorError("can't read this machine's paths: \(error)")
     }
 
@@ -80,19 +83,25 @@ actor PathWatcher {
     }
 
     /// Joins the groups, then reads the tables; what changed meanwhile waits in the first's queue.
-    /// - Throws: what a later attempt would not mend. After anything else the tables are read later.
-    private func open() throws {
-        try openSockets()
-        watchHints()
-        stale = .all
+    ///
+    /// - Parameter failed: told of what a later attempt would not mend. After anything else the tables are read later.
+    private func open(_ failed: @escaping @Sendable (PathMonitorError) -> Void) {
+        reader.start { [unowned self] result in self.assumeIsolated { $0.ingest(result) } }
         do {
-            try read(stale)
-            stale = []
-        } catch let error as SystemError where error.isPassing {
-            readingFailed()
-            return
+            try openSockets()
+        } catch {
+            release()
+            return failed(Self.error(error))
         }
-        if hints != nil { awaited.settings = .now.advanced(by: Self.settingsPatience) }
+        watchHints()
+        opening = failed
+        beginReading()
+    }
+
+    func opened() {
+        // Drivers are asked now, so that their answers are awaited too.
+        _ = hints?.read(links: reducer.allLinks)
+        awaited.hints = .now.advanced(by: Self.hintsPatience)
         if networkManager != nil {
             awaited.networkManager = .now.advanced(by: configuration.waitsForNetworkManager)
         }
@@ -104,23 +113,19 @@ actor PathWatcher {
         let now = MonotonicTime.now
         if let patience { thread.cancelTimer(patience) }
         patience = nil
-        if hints?.hasSettings == true || awaited.settings.map({ $0 <= now }) ?? false {
-            awaited.settings = nil
-        }
-        if managed != nil || awaited.networkManager.map({ $0 <= now }) ?? false {
-            awaited.networkManager = nil
-        }
-        guard let next = [awaited.settings, awaited.networkManager].compactMap({ $0 }).min() else {
-            return deliver()
-        }
+        let isKnown = devices.isSettled && hints?.isComplete ?? true
+        if isKnown || awaited.hints.map({ $0 <= now }) ?? false { awaited.hints = nil }
+        let isManagerDue = awaited.networkManager.map { $0 <= now } ?? false
+        if managed != nil || isManagerDue { awaited.networkManager = nil }
+        let others = [awaited.hints, awaited.networkManager]
+        guard let next = others.compactMap({ $0 }).min() else { return deliver() }
         patience = thread.schedule(at: next) { [unowned self] in
             self.assumeIsolated { $0.awaitOthers() }
         }
     }
 
-    // MARK: What others than rtnetlink say
-
     private func watchHints() {
+        devices.start { [unowned self] in self.assumeIsolated { $0.devicesAnswered() } }
         if configuration.readsHints {
             let watch = HintWatch(on: thread)
             hints = watch
@@ -140,6 +145,20 @@ actor PathWatcher {
         }
     }
 
+    private func devicesAnswered() {
+        for link in reducer.allLinks {
+            let completed = devices.completed(link)
+            if completed != link { stale.formUnion(reducer.apply(.link(completed))) }
+        }
+        if patience != nil {
+            // What is a radio, or a wire, is known now, and is asked about.
+            _ = hints?.read(links: reducer.allLinks)
+            awaitOthers()
+        } else if published != nil, retry == nil {
+            look()
+        }
+    }
+
     private func hintsChanged() {
         if patience != nil { return awaitOthers() }
         guard published != nil else { return }
@@ -153,34 +172,43 @@ actor PathWatcher {
         if read != reducer.hints { reducer.hints = read }
     }
 
-    private func openSockets() throws {
+    func openSockets() throws {
         lastOpened = .now
-        let devices = DeviceFiles()
-        let notifications = try RouteNotifications(
-            devices: devices, receiveBuffer: configuration.receiveBuffer)
-        let tables = try RouteTables(devices: devices)
-        recorder?.listen(to: devices, notifications, tables)
-        registration = try thread.add(notifications.descriptor, for: .readable) {
-            [unowned self] _ in
+        let notifications = try RouteNotifications(receiveBuffer: configuration.receiveBuffer)
+        let tables = try RouteTables()
+        recorder?.listen(to: devices, notifications)
+        (self.notifications, self.tables) = (notifications, tables)
+        try listen()
+    }
+
+    func listen() throws {
+        guard let notifications, registration == nil else { return }
+        registration = try thread.add(notifications.descriptor, for: .readable) { [unowned self] _ in
             self.assumeIsolated { $0.takeNotifications() }
         }
-        (self.notifications, self.tables) = (notifications, tables)
+    }
+
+    func stopListening() {
+        if let registration { thread.remove(registration) }
+        registration = nil
     }
 
     private func closeSockets() {
         earlier = count()
-        if let registration { thread.remove(registration) }
-        (registration, notifications, tables) = (nil, nil, nil)
+        stopListening()
+        (notifications, tables, ofTables) = (nil, nil, (0, 0))
     }
 
     private func close() {
         release()
-        channel.end()
+        channel.end(run)
     }
 
-    private func release() {
+    func release() {
         closeSockets()
         channel.runtime.load.stopListening(self)
+        reader.stop()
+        devices.stop()
         hints?.stop()
         networkManager?.stop()
         for timer in [retry, delivery, patience, postponed].compactMap({ $0 }) + laterLooks.values {
@@ -206,7 +234,7 @@ actor PathWatcher {
         }
         recorder?.took(events)
         guard !events.isEmpty else { return }
-        for event in events { stale.formUnion(reducer.apply(event)) }
+        for event in events { stale.formUnion(reducer.apply(devices.completed(event))) }
         // All is read again soon: a kernel that is too busy now is not asked at each of its notifications.
         guard retry == nil else { return }
         if stale == .all, lastResync.duration(to: .now) < Self.resyncInterval {
@@ -226,8 +254,8 @@ actor PathWatcher {
 
     /// Reads what is out of date, and tells it now or when its burst ends. That the preferred path
     /// is gone is told at once, and that there is a path after none; all else can wait.
-    private func look() {
-        guard postponed == nil else { return }
+    func look() {
+        guard postponed == nil, !reader.isReading else { return }
         if !stale.isEmpty, let next = budget.take(at: .now) {
             postponed = thread.schedule(at: next) { [unowned self] in
                 self.assumeIsolated { watcher in
@@ -243,12 +271,9 @@ actor PathWatcher {
             published.map { old in
                 old.primary.map { snapshot.path($0.index) == nil } ?? !snapshot.interfaces.isEmpty
             } ?? true
-        if coalescer.changed(isUrgent: isUrgent, at: .now) {
-            // A radio's driver may take its time over a question, just when its network is gone. What it says
-            // can wait; the loss can't.
-            deliver(readsHints: !isUrgent)
-            if isUrgent, hints != nil { _ = coalescer.changed(isUrgent: false, at: .now) }
-        }
+        // What kind a new interface is will be known in a moment, unless sysfs hangs; a loss does not wait for that.
+        guard isUrgent || devices.isSettled else { return }
+        if coalescer.changed(isUrgent: isUrgent, at: .now) { deliver() }
         setDeliveryTimer()
     }
 
@@ -274,7 +299,7 @@ actor PathWatcher {
         laterLooks[number] = nil
         if lateEvents.remove(number) != nil { lookAgain() }
         stale.formUnion(.routes)
-        guard retry == nil, postponed == nil else { return }
+        guard retry == nil, postponed == nil, !reader.isReading else { return }
         guard budget.take(at: .now) == nil else { return look() }
         guard refresh() else { return }
         if published?.hasSameContent(as: reducer.snapshot()) != true { look() }
@@ -302,84 +327,30 @@ actor PathWatcher {
         }
     }
 
-    private func deliver(readsHints: Bool = true) {
-        if patience == nil, refresh() { publish(readsHints: readsHints) }
+    func deliver() {
+        if patience == nil, refresh() { publish() }
     }
 
-    /// Reads what is out of date.
-    /// - Returns: whether that went well; if not, it is tried again later.
-    private func refresh() -> Bool {
-        do {
-            try read(stale)
-            stale = []
-            return true
-        } catch {
-            readingFailed()
-            return false
-        }
-    }
-
-    private func readingFailed() {
-        shared.withLock { $0.failures += 1 }
-        stale = .all
-        readLater(after: Self.retryInterval)
-    }
-
-    private func readLater(after delay: Duration) {
-        guard retry == nil else { return }
-        retry = thread.schedule(at: MonotonicTime.now.advanced(by: delay)) { [unowned self] in
-            self.assumeIsolated { watcher in
-                watcher.retry = nil
-                watcher.stale = .all
-                if watcher.notifications == nil {
-                    guard (try? watcher.openSockets()) != nil else { return watcher.readingFailed() }
-                    watcher.shared.withLock { $0.reopened += 1 }
-                }
-                watcher.deliver()
-            }
-        }
-    }
-
-    /// The home directory may be one that doesn't answer.
-    private static let settingsPatience = Duration.milliseconds(500)
+    /// The home directory may be one that doesn't answer, and a driver take its time.
+    private static let hintsPatience = Duration.milliseconds(500)
     private static let resyncInterval = Duration.milliseconds(100)
-    private static let retryInterval = Duration.seconds(1)
     /// The first for speed, the second in case the kernel takes longer to remove the route.
     private static let laterLooks = [Duration.milliseconds(10), .milliseconds(100)]
 
-    private func read(_ stale: KernelTables) throws {
-        guard let tables else { throw PathMonitorError("the netlink socket is closed") }
-        recorder?.willRead()
-        if !stale.isEmpty { shared.withLock { $0.readings += 1 } }
-        if stale == .all { lastResync = .now }
-        if stale.contains(.links) {
-            reducer.replaceLinks(try tables.links())
-            recorder?.read(.links)
-        }
-        if stale.contains(.addresses) {
-            reducer.replaceAddresses(try tables.addresses())
-            recorder?.read(.addresses)
-        }
-        guard stale.contains(.routes) else { return }
-        let routes = try tables.internetRoutes(through: reducer.interfacesWorthAsking)
-        reducer.replaceRoutes(routes.defaults, reach: routes.reach)
-        recorder?.read(routes)
-    }
-
-    private func publish(readsHints: Bool = true) {
+    private func publish() {
         _ = count()
-        if readsHints { readHints() }
+        readHints()
         recorder?.told(reducer.hints)
         published = channel.deliver(reducer.snapshot(), after: published)
     }
 
     /// Brings the counters up to date.
     private func count() -> PathMonitor.Counters {
-        shared.withLock { counters in
+        if let tables, !reader.isReading { ofTables = (tables.interrupted, tables.malformed) }
+        return shared.withLock { counters in
             counters.overflows = earlier.overflows + (notifications?.overflows ?? 0)
-            counters.interruptedDumps = earlier.interruptedDumps + (tables?.interrupted ?? 0)
-            counters.malformed =
-                earlier.malformed + (notifications?.malformed ?? 0) + (tables?.malformed ?? 0)
+            counters.interruptedDumps = earlier.interruptedDumps + ofTables.interrupted
+            counters.malformed = earlier.malformed + (notifications?.malformed ?? 0) + ofTables.malformed
             counters.malformedHints =
                 (hints?.counters.malformed ?? 0) + (networkManager?.counters.malformed ?? 0)
             return counters

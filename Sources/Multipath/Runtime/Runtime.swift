@@ -13,6 +13,7 @@ package final class Runtime: Sendable {
     let steering: SteeringRegistry
     let load = SamplingLoad()
     let wakeList: WakeList
+    let glances: GlanceList
     let routes: RouteQuestions
 
     package init(thread: EventThread) {
@@ -20,6 +21,7 @@ package final class Runtime: Sendable {
         deferredStarts = DeferredStarts(thread)
         steering = SteeringRegistry(thread, deferredStarts)
         wakeList = WakeList(thread, load)
+        glances = GlanceList(thread)
         routes = RouteQuestions()
     }
 }

@@ -39,7 +39,7 @@ final class SteeringRegistry: @unchecked Sendable {
     private var events: SubflowEvents?
     /// When to find out again what this process may; nil where the answer stands.
     private var retryAt: MonotonicTime?
-    /// A want of descriptors or memory passes.
+    /// A want of descriptors or memory passes, and an administrator may change a setting.
     private static let retryInterval = Duration.seconds(1)
     /// The peers of these connections take no further subflow at their first address (RFC 8684 section 3.1). Not yet followed.
     private var denials: [SubflowEvent] = []
@@ -72,7 +72,7 @@ final class SteeringRegistry: @unchecked Sendable {
             source = LocalSocketSource(observingBecause: limit)
         }
         retryAt = nil
-        if case .failed? = source.level.limit { retryAt = .now.advanced(by: Self.retryInterval) }
+        if source.level.limit?.mayPass == true { retryAt = .now.advanced(by: Self.retryInterval) }
         self.source = source
         return source
     }

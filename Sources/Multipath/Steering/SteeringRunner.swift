@@ -91,6 +91,18 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func dataMoves() { machine.dataMoves(at: .now) }
 
+    /// Notes that data moves where a glance is enough to know of it.
+    /// - Returns: when to take that (`glance`); nil where it is not enough (`dataMoves`).
+    func glanceDue() -> MonotonicTime? {
+        let now = MonotonicTime.now
+        guard let pause = machine.agenda.pauseBeforeGlance(at: now) else { return nil }
+        machine.dataMovesCalmly(at: now)
+        return now.advanced(by: pause)
+    }
+
+    /// Whether a glance is still enough.
+    var mayGlance: Bool { machine.agenda.pauseBeforeGlance(at: .now) != nil }
+
     func timeReached() { perform(machine.timeReached(.now)) }
 
     /// - Returns: false where the connection is closed.
@@ -102,6 +114,11 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
             runtime.steering.drainEvents()
             look = host.look(mayGlance: false)
         }
+        return ingest(look)
+    }
+
+    /// - Returns: false where the connection is closed.
+    func ingest(_ look: SteeringLook) -> Bool {
         switch look {
         case .nothingWaits: machine.glance()
         case .sample(let sample, let written):

@@ -18,10 +18,9 @@ public enum LabControl {
         public let description: String
     }
 
-    /// The labs that can be told from here, by the numbers of their processes.
-    public static func labs() -> [Int32] {
-        LocalSocket.names(startingWith: namePrefix).compactMap { Int32($0.dropFirst(namePrefix.count)) }
-    }
+    /// The labs that can be told from here, by the numbers of their processes. Names that other users' processes have taken
+    /// are not among them.
+    public static func labs() -> [Int32] { reachable(nil).labs }
 
     /// Does something to a link of a running lab, and returns when it is done.
     ///
@@ -40,30 +39,84 @@ public enum LabControl {
     public static func links(lab: Int32? = nil) throws(Failure) -> String { try ask("links", lab: lab) }
 
     private static func ask(_ question: String, lab: Int32?) throws(Failure) -> String {
-        var number = lab
-        if number == nil {
-            let labs = labs()
-            guard labs.count < 2 else {
-                let list = labs.map(String.init).joined(separator: ", ")
-                throw Failure(description: "there are several labs (\(list)); name one with --lab")
-            }
-            number = labs.first
+        var reached = reachable(lab)
+        if reached.labs.count > 1 {
+            let list = reached.labs.map(String.init).joined(separator: ", ")
+            throw Failure(description: "there are several labs (\(list)); name one with --lab")
         }
-        guard let number else {
-            throw Failure(description: "no lab is running here; start one with mplab run")
+        guard let socket = reached.socket.take() else {
+            switch (lab, reached.isForeign) {
+            case (nil, _):
+                throw Failure(description: "no lab is running here; start one with mplab run")
+            case (let number?, true):
+                throw Failure(description: "the lab \(number) is another user's")
+            case (let number?, false):
+                throw Failure(description: "no lab has the process number \(number)")
+            }
         }
         do throws(SystemError) {
-            let socket = try LocalSocket.connect("\(namePrefix)\(number)")
-            // Any user's process could have taken the name.
-            let owner = LocalSocket.peerUser(socket)
-            if [0, owner].contains(ChildProcess.userNumber) || owner == 0 {
-                return try LocalSocket.ask(socket, question)
-            }
+            return try LocalSocket.ask(socket, question)
         } catch {
-            throw Failure(
-                description: error.isRefusal ? "no lab has the process number \(number)" : error.description)
+            throw Failure(description: error.description)
         }
-        throw Failure(description: "the lab \(number) is another user's")
+    }
+
+    /// The labs whose processes are this user's, and a connection to the first.
+    private struct Reached: ~Copyable {
+        var labs: [Int32] = []
+        var socket: Descriptor?
+        /// Whether another user's process answers to the name.
+        var isForeign = false
+    }
+
+    /// Any user's process can take any of the names, and any number of them. So each is connected to before it counts, none is
+    /// waited for that can't be this user's, and all together for two seconds at most.
+    private static func reachable(_ lab: Int32?) -> Reached {
+        var reached = Reached()
+        let deadline = MonotonicTime.now.advanced(by: .seconds(2))
+        var names = LocalSocket.names(startingWith: namePrefix).filter { name in
+            number(of: name).map { lab == nil || lab == $0 } ?? false
+        }
+        while true {
+            var busy: [String] = []
+            for name in names {
+                guard let number = number(of: name), !reached.labs.contains(number) else { continue }
+                do throws(SystemError) {
+                    let socket = try LocalSocket.connect(name)
+                    let owner = LocalSocket.peerUser(socket)
+                    guard [0, owner].contains(ChildProcess.userNumber) || owner == 0 else {
+                        reached.isForeign = true
+                        continue
+                    }
+                    reached.labs.append(number)
+                    if reached.socket == nil { reached.socket = consume socket }
+                } catch {
+                    let mayBeOurs = [0, ChildProcess.userNumber].contains(
+                        ChildProcess.user(of: number) ?? .max)
+                    if error.isPassing, mayBeOurs || ChildProcess.userNumber == 0 { busy.append(name) }
+                }
+            }
+            guard !busy.isEmpty, MonotonicTime.now < deadline else { return reached }
+            names = busy
+            ThreadTimers.sleep(.milliseconds(10))
+        }
+    }
+
+    /// The process number in a name: `mplab-4711`, or `mplab-4711-x9` where another process had taken that.
+    private static func number(of name: String) -> Int32? {
+        name.dropFirst(namePrefix.count).split(separator: "-").first.flatMap { Int32($0) }
+    }
+
+    /// Listens under a name with this process's number.
+    static func listen() throws(SystemError) -> Descriptor {
+        let name = "\(namePrefix)\(ChildProcess.ownNumber)"
+        do throws(SystemError) {
+            return try LocalSocket.listen(name)
+        } catch  where error.isTaken {
+            // Another user's: a process number is known before its process is there.
+            var random = SystemRandomNumberGenerator()
+            return try LocalSocket.listen("\(name)-\(String(random.next(), radix: 36))")
+        }
     }
 
     // MARK: Inside the lab
@@ -72,9 +125,7 @@ public enum LabControl {
     static func serve(_ lab: Lab, outside: consuming Descriptor) {
         serve(lab, on: outside)
         // The first of the lab's processes has number 1 inside.
-        if let inside = try? lab.hosts.client.run({ () throws(SystemError) in
-            try LocalSocket.listen("\(namePrefix)\(ChildProcess.ownNumber)")
-        }) {
+        if let inside = try? lab.hosts.client.run({ () throws(SystemError) in try listen() }) {
             serve(lab, on: inside)
         }
     }

@@ -26,7 +26,7 @@ public enum LabProcess {
     ///
     /// - Returns: the command's status, as a shell counts it; 127 where it could not be started.
     public static func run(_ plan: LabPlan, command: [String], options: Options) throws -> Int32 {
-        let control = try LocalSocket.listen(LabControl.namePrefix + "\(ChildProcess.ownNumber)")
+        let control = try LabControl.listen()
         let trace = try options.trace.map { path throws(SystemError) in try TraceFile(path) }
         let folder = try LabFolder.make()
         WaitingSignals.block()

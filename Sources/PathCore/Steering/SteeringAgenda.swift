@@ -9,6 +9,8 @@ package struct SteeringAgenda: Sendable {
     var nextTimer: MonotonicTime?
     /// Until when it is enough to know that nothing waits for an acknowledgement.
     var glancesUntil = MonotonicTime.zero
+    /// How long after data has moved a glance is soon enough. Nil where it is not, because a path has failed.
+    var glancePause: Duration?
     /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
     package internal(set) var isOver = false
 
@@ -31,6 +33,12 @@ package struct SteeringAgenda: Sendable {
     /// Whether instead of a sample that is due a `glance` is enough: if data was written since the sample before,
     /// and all of it is acknowledged.
     package func mayGlance(at now: MonotonicTime) -> Bool { now < glancesUntil }
+
+    /// How long after data has moved a glance tells all that there is to know of it; nil where the machine must hear of it at
+    /// once (`dataMoves`).
+    package func pauseBeforeGlance(at now: MonotonicTime) -> Duration? {
+        nextSample == nil && !isOver && mayGlance(at: now) ? glancePause : nil
+    }
 
     mutating func schedule(sampleAt time: MonotonicTime) {
         nextSample = min(nextSample ?? time, time)

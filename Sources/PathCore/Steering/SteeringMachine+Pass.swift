@@ -52,6 +52,16 @@ extension SteeringMachine {
 
     // MARK: Facts
 
+    /// How long an answer takes at most on the subflow where it takes the least; nil where none is established.
+    var answerTime: Duration? {
+        var least: Duration?
+        for subflow in reconciler.subflows.all where subflow.role == .data && subflow.isOpen {
+            let time = subflow.progress.answerTime(tuning)
+            least = min(least ?? time, time)
+        }
+        return least
+    }
+
     /// Whether another path has a subflow and has not failed.
     func hasOther(than path: PathKey) -> Bool {
         reconciler.subflows.all.contains {

@@ -135,7 +135,13 @@ extension SteeringMachine {
             agenda.schedule(sampleAt: max(first, now.advanced(by: pace)))
             agenda.awaitsSilence = plan.due == nil
         }
-        agenda.glancesUntil = isCalm ? now.advanced(by: pace * tuning.calmPaces) : .zero
+        guard isCalm else {
+            agenda.glancesUntil = .zero
+            return
+        }
+        agenda.glancesUntil = now.advanced(by: pace * tuning.calmPaces)
+        let hasFailed = paths.keys.contains { paths[$0].hasFailed }
+        agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace)
     }
 
     /// When to look again: because something is under way, or because of silence only.

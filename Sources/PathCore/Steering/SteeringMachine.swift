@@ -24,8 +24,7 @@
 package struct SteeringMachine: Sendable {
     let configuration: SteeringConfiguration
     let connection: SteeredConnection
-    private let sharedTuning: SteeringTuning.Shared
-    var tuning: SteeringTuning { _read { yield sharedTuning.values } }
+    let tuning: SteeringTuning
 
     var policy: any SteeringPolicy
     let traits: PolicyTraits
@@ -63,17 +62,17 @@ package struct SteeringMachine: Sendable {
 
     package init(
         _ configuration: SteeringConfiguration, _ connection: SteeredConnection, at now: MonotonicTime,
-        tuning: SteeringTuning.Shared = .standard
+        tuning: SteeringTuning = .standard
     ) {
         self.configuration = configuration
         self.connection = connection
-        sharedTuning = tuning
+        self.tuning = tuning
         policy = configuration.makePolicy()
         traits = policy.traits
         allowed = AllowedPaths(connection, configuration.policy)
         reconciler = Reconciler(first: connection.local.address)
         lastActivity = now
-        pace = tuning.values.leastPace
+        pace = tuning.leastPace
     }
 
     package var nextDeadline: MonotonicTime? { agenda.nextDeadline }
@@ -198,18 +197,16 @@ package struct SteeringMachine: Sendable {
     package mutating func dataMoves(at now: MonotonicTime) {
         guard takesInput else { return }
         lastActivity = now
-        var soon: Duration?
-        for subflow in reconciler.subflows.all where subflow.role == .data && subflow.isOpen {
-            let time = subflow.progress.answerTime(tuning)
-            soon = min(soon ?? time, time)
-        }
-        agenda.schedule(sampleAt: now.advanced(by: max(soon ?? tuning.firstLook, pace)))
+        agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
         // Failed paths are tried more often while something waits.
         for path in paths.keys where paths[path].hurry(at: now, tuning) {
             timers.set(.path(path, .retry), at: paths[path].retry.at)
         }
         agenda.nextTimer = timers.next
     }
+
+    /// The user has written or read something, which a glance will find (see `SteeringAgenda.pauseBeforeGlance`).
+    package mutating func dataMovesCalmly(at now: MonotonicTime) { lastActivity = now }
 
     /// An order could not be performed.
     package mutating func failed(

@@ -3,8 +3,12 @@
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
 
-/// What steering is tuned by. A value; the machines share one (`Shared`), because it is large.
-package struct SteeringTuning: Sendable, Hashable {
+/// What steering is tuned by. An object that all machines share, because every step of theirs is handed it, and it is large.
+/// Change one before a machine gets it, and not afterwards.
+package final class SteeringTuning: @unchecked Sendable {
+    /// What a machine has unless it is given another.
+    package static let standard = SteeringTuning()
+
     package init() {}
 
     // MARK: Answers
@@ -290,11 +294,4 @@ package struct SteeringTuning: Sendable, Hashable {
 
     /// How long a connection may be without any path, where its user says nothing else.
     package static let pathLossTimeout = Duration.seconds(60)
-
-    /// A tuning that many machines share.
-    package final class Shared: Sendable {
-        package let values: SteeringTuning
-        package init(_ values: SteeringTuning) { self.values = values }
-        package static let standard = Shared(SteeringTuning())
-    }
 }

@@ -77,6 +77,9 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case oldKernel
     /// The sysctl that selects the path manager may not be written; the reason in the kernel's words.
     case settingReadOnly(path: String, reason: String)
+    /// There is no folder for a note of what that sysctl was, by which the next process repairs it where this one is killed
+    /// in the middle of a change.
+    case settingUnjournalled
     /// Another process held the lock around that sysctl for too long.
     case settingBusy
     /// The connection was not made by this library, or not with these rights.
@@ -87,6 +90,15 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case unsupervised
     /// Something else failed: the operation and the kernel's words.
     case failed(String)
+
+    /// Whether another attempt may find it gone: it is not the program's or the kernel's own.
+    package var mayPass: Bool {
+        switch self {
+        case .mptcpDisabled, .settingReadOnly, .settingUnjournalled, .settingBusy, .failed: true
+        case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .unsupervised:
+            false
+        }
+    }
 
     public var description: String {
         switch self {
@@ -99,6 +111,9 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
             "the program's file has more rights than its user; run it as a service with them, or as root"
         case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
         case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
+        case .settingUnjournalled:
+            "no folder is writable to note what net.mptcp.path_manager was, in case the process is killed (of /run, "
+                + "/dev/shm and systemd's RuntimeDirectory=)"
         case .settingBusy: "another process holds the path manager's setting"
         case .foreignSocket: "the kernel's path manager serves this socket"
         case .plainTCP: "plain TCP has one path, and keeps it"

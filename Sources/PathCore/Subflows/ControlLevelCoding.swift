@@ -56,7 +56,8 @@ extension ControlLevel: Codable {
 extension ControlLimit {
     /// Those that their name says all about.
     fileprivate static let plain: [ControlLimit] = [
-        .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingBusy, .foreignSocket,
+        .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingUnjournalled,
+        .settingBusy, .foreignSocket,
         .plainTCP, .unsupervised,
     ]
 
@@ -69,6 +70,7 @@ extension ControlLimit {
         case .elevatedProgram: "elevated_program"
         case .oldKernel: "old_kernel"
         case .settingReadOnly: "setting_read_only"
+        case .settingUnjournalled: "setting_unjournalled"
         case .settingBusy: "setting_busy"
         case .foreignSocket: "foreign_socket"
         case .plainTCP: "plain_tcp"

@@ -20,7 +20,7 @@ struct SocketSourceTests {
 
         var setting: String { InputFile.line(PathManagerSetting.named.path) ?? "" }
         var entryCount: Int {
-            (try? FileManager.default.contentsOfDirectory(atPath: journal.folder).count) ?? 0
+            (try? FileManager.default.contentsOfDirectory(atPath: journal.folders[0]).count) ?? 0
         }
 
         func source(patience: Duration = .seconds(20)) -> LocalSocketSource {
@@ -29,7 +29,7 @@ struct SocketSourceTests {
 
         /// A process that has selected it and is about to put back what was there.
         func holder() async throws -> Running {
-            let holder = try Running([Program.product("subflow-probe"), "hold", journal.folder])
+            let holder = try Running([Program.product("subflow-probe"), "hold", journal.folders[0]])
             try await Program.wait("the other process") { holder.outputText == "held\n" }
             return holder
         }
@@ -108,17 +108,18 @@ struct SocketSourceTests {
     func distrustedEntries() async throws {
         let world = try World()
         try await world.kill(try await world.holder())
-        let entry = try #require(FileManager.default.contentsOfDirectory(atPath: world.journal.folder).first)
+        let entry = try #require(
+            FileManager.default.contentsOfDirectory(atPath: world.journal.folders[0]).first)
         for text in ["", "no such/name", "userspace", String(repeating: "k", count: 100)] {
             try world.folder.write(text, to: "journal/\(entry)")
             _ = world.source()
             #expect(world.setting == "userspace", "\(text)")
         }
         try world.folder.write("kernel", to: "journal/\(entry)")
-        #expect(chmod(world.journal.folder, 0o777) == 0)
+        #expect(chmod(world.journal.folders[0], 0o777) == 0)
         _ = world.source()
         #expect(world.setting == "userspace")
-        #expect(chmod(world.journal.folder, 0o700) == 0)
+        #expect(chmod(world.journal.folders[0], 0o700) == 0)
         _ = world.source()
         #expect(world.setting == "kernel")
     }
@@ -149,13 +150,13 @@ struct SocketSourceTests {
         for round in 0..<5 {
             // These would go on for minutes.
             let victims = try (0..<4).map { _ in
-                try Running([probe, "make", "10000000", world.journal.folder])
+                try Running([probe, "make", "10000000", world.journal.folders[0]])
             }
             try await Program.wait("the victims' first sockets") {
                 victims.allSatisfy { $0.outputText == "begun\n" }
             }
             let processes = try (0..<4).map { _ in
-                try Running([probe, "make", "\(count)", world.journal.folder])
+                try Running([probe, "make", "\(count)", world.journal.folders[0]])
             }
             let source = world.source()
             let threads = (0..<3).map { _ in
@@ -183,7 +184,7 @@ struct SocketSourceTests {
         }
         // One alone, killed again and again: no other process is there to mend it, and every look is a test.
         for round in 0..<40 {
-            let victim = try Running([probe, "make", "10000000", world.journal.folder])
+            let victim = try Running([probe, "make", "10000000", world.journal.folders[0]])
             try await Program.wait("the victim's first socket") { victim.outputText == "begun\n" }
             usleep(UInt32(random.next() % 3_000))
             try await world.kill(victim)
@@ -195,6 +196,94 @@ struct SocketSourceTests {
             #expect((world.setting, world.entryCount) == ("kernel", 0), "round \(round)")
         }
         print("measured: \(left) of 40 killed processes left the setting changed, and each was mended")
+    }
+
+    /// Where the library's own journal can be written, in a mount namespace where nothing else can.
+    enum Writable: String, CaseIterable {
+        case run = "/run", shm = "/dev/shm", runtimeDirectory = "RUNTIME_DIRECTORY"
+    }
+
+    private static func withoutFolders(_ writable: Writable?, _ script: String) async throws -> Program.Result
+    {
+        let given = try TemporaryFolder()
+        let mounts = Writable.allCases.filter { $0 != .runtimeDirectory }.map { place in
+            "mount -t tmpfs \(place == writable ? "" : "-o ro ")none \(place.rawValue)"
+        }
+        return try await Program.run(
+            ["unshare", "--mount", "bash", "-c", "set -eu\n\(mounts.joined(separator: "\n"))\n\(script)"],
+            environment: [
+                "probe": Program.product("subflow-probe"), "work": given.path,
+                "RUNTIME_DIRECTORY": writable == .runtimeDirectory ? given.path : "",
+            ], within: .seconds(100))
+    }
+
+    @Test(
+        "leaves a note in whichever folder a process may write, by which the next one mends what a kill left",
+        .inNamespace(within: .seconds(120)), arguments: Writable.allCases)
+    func standardFolders(_ writable: Writable) async throws {
+        let result = try await Self.withoutFolders(
+            writable,
+            #"""
+            left=0
+            for round in $(seq 40); do
+                "$probe" make 10000000 standard > "$work/begun" &
+                victim=$!
+                until grep -q begun "$work/begun"; do :; done
+                sleep 0.00$((RANDOM % 9))
+                kill -KILL $victim
+                wait $victim 2> "$work/errors" || true
+                [ "$(cat /proc/sys/net/mptcp/path_manager)" = kernel ] || left=$((left + 1))
+                "$probe" make 1 standard > "$work/begun"
+                cat /proc/sys/net/mptcp/path_manager
+            done
+            echo "$left were left" >&2
+            """#)
+        print(
+            "measured: with \(writable.rawValue) alone,", result.errors.filter { $0 != "\n" },
+            "changed of 40, and each was mended")
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == String(repeating: "kernel\n", count: 40))
+    }
+
+    @Test("changes nothing where no folder can take a note, and says so", .inNamespace)
+    func noFolder() async throws {
+        let result = try await Self.withoutFolders(
+            nil,
+            #"""
+            "$probe" level standard
+            for round in $(seq 20); do
+                "$probe" make 10000000 standard > "$work/begun" &
+                victim=$!
+                until grep -q begun "$work/begun"; do :; done
+                sleep 0.00$((RANDOM % 9))
+                kill -KILL $victim
+                wait $victim 2> "$work/errors" || true
+                cat /proc/sys/net/mptcp/path_manager
+            done
+            """#)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            result.outputText == "system_wide\n"
+                + "steers the endpoints of the whole network namespace: \(ControlLimit.settingUnjournalled)\n"
+                + String(repeating: "kernel\n", count: 20))
+    }
+
+    @Test("keeps no note in a folder that is another user's, or open to others", .inNamespace)
+    func foreignFolder() throws {
+        let folder = try TemporaryFolder()
+        try folder.makeFolder("open")
+        #expect(chmod(folder.file("open"), 0o777) == 0)
+        try folder.link("link", to: folder.path)
+        let journal = SysctlJournal(folders: ["open", "link", "own"].map(folder.file))
+        let selection = UserspaceSelection(.named, journal: journal)
+        try selection.during { () throws(SystemError) in
+            #expect((try? FileManager.default.contentsOfDirectory(atPath: folder.file("own")))?.count == 1)
+            #expect((try? FileManager.default.contentsOfDirectory(atPath: folder.file("open")))?.count == 0)
+        }
+        let none = UserspaceSelection(.named, journal: SysctlJournal(folder: folder.file("open")))
+        let error = #expect(throws: SystemError.self) { try none.during {} }
+        #expect(error?.operation == SysctlJournal.operation)
+        #expect(InputFile.line(PathManagerSetting.named.path) == "kernel")
     }
 
     @Test("says what stands in the way: no MPTCP, or a setting that can't be written", .inNamespace)
@@ -222,7 +311,7 @@ struct SocketSourceTests {
     func cost() async throws {
         let world = try World()
         let probe = Program.product("subflow-probe")
-        for (what, folder) in [("with a journal", world.journal.folder), ("without", "-")] {
+        for (what, folder) in [("with a journal", world.journal.folders[0]), ("without", "-")] {
             let result = try await Program.run([probe, "make", "2000", folder])
             let words = result.outputText.split { $0 == " " || $0 == "\n" }
             print("measured: \(words.last ?? "") µs for a steered socket, \(what)")

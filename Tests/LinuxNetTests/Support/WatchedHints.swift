@@ -9,7 +9,8 @@ import TestSupport
 final class WatchedHints: @unchecked Sendable {
     let folder: TemporaryFolder
     let places: HintWatch.Places
-    private let links: [LinkFact]
+    /// The links there are: those that were asked about last.
+    private let links: Locked<[LinkFact]>
     // Only the event thread touches it.
     private var watch: HintWatch
     private let told = Locked<[InterfaceHints]>([])
@@ -19,7 +20,7 @@ final class WatchedHints: @unchecked Sendable {
         in folder: TemporaryFolder, settings: String = "config/multipath/paths.conf", links: [LinkFact] = []
     ) throws {
         self.folder = folder
-        self.links = links
+        self.links = Locked(links)
         places = HintWatch.Places(
             settings: { folder.file(settings) }, leases: folder.file("leases"),
             resolver: folder.file("resolv.conf"),
@@ -37,23 +38,28 @@ final class WatchedHints: @unchecked Sendable {
 
     private struct Box: @unchecked Sendable { let value: HintWatch }
 
-    /// Returns when the settings were read.
+    /// Returns when all was read.
     func start() throws {
         try startWatch()
+        try settle()
+        told.withLock { $0 = [] }
+    }
+
+    /// Waits until no answer is awaited.
+    private func settle() throws {
         let deadline = MonotonicTime.now.advanced(by: .seconds(10))
-        while try !EventThread.shared.perform({ () throws(SystemError) in self.watch.hasSettings }),
+        while try !EventThread.shared.perform({ () throws(SystemError) in self.watch.isComplete }),
             MonotonicTime.now < deadline
         {
             usleep(1_000)
         }
-        told.withLock { $0 = [] }
     }
 
     private func startWatch() throws {
         try EventThread.shared.perform { () throws(SystemError) in
             self.watch.start { [weak self] in
                 guard let self else { return }
-                let hints = self.watch.read(links: self.links)
+                let hints = self.watch.read(links: self.links.withLock { $0 })
                 self.told.withLock { $0.append(hints) }
             }
         }
@@ -61,9 +67,18 @@ final class WatchedHints: @unchecked Sendable {
 
     func stop() throws { try EventThread.shared.perform { () throws(SystemError) in self.watch.stop() } }
 
+    /// What is known once no answer is awaited.
     func read(_ links: [LinkFact]? = nil) throws -> InterfaceHints {
-        try EventThread.shared.perform { () throws(SystemError) in
-            self.watch.read(links: links ?? self.links)
+        _ = try look(links)
+        try settle()
+        return try look(links)
+    }
+
+    /// What is known at once.
+    func look(_ links: [LinkFact]? = nil) throws -> InterfaceHints {
+        if let links { self.links.withLock { $0 = links } }
+        return try EventThread.shared.perform { () throws(SystemError) in
+            self.watch.read(links: self.links.withLock { $0 })
         }
     }
 

@@ -1,0 +1,97 @@
+import Foundation
+import LinuxNet
+import Multipath
+
+/// What all connections of a soak have seen.
+struct Seen {
+    var answers = 0
+    var wrong = 0
+    var lost = 0
+    var moves = 0
+    var reopened = 0
+    var slowest = Duration.zero
+}
+
+/// One connection that sends a message now and then, and compares the answer.
+final class SoakConnection: Sendable {
+    private static let size = 100
+
+    private let socket: StreamSocket
+    private let follower: ConnectionFollower
+    private let seen: Locked<Seen>
+    private let isClosed = Locked(false)
+    private let waitsSince = Locked<MonotonicTime?>(nil)
+
+    init(_ options: Options, _ number: Int, _ seen: Locked<Seen>) async throws {
+        let modes: [MultipathMode] = [.handover, .interactive, .aggregate]
+        let connected = try await Connector.shared.connect(host: options.host, port: 7) {
+            $0.mode = modes[number % modes.count]
+            $0.connectTimeout = .seconds(30)
+        }
+        follower = try connected.follow(hasHints: true)
+        socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
+        self.seen = seen
+        follower.observe { [seen] event in
+            if case .steering(.moved) = event { seen.withLock { $0.moves += 1 } }
+        }
+    }
+
+    /// For how long it has waited for an answer.
+    var waits: Duration { waitsSince.withLock { $0 }.map { $0.duration(to: .now) } ?? .zero }
+
+    /// Returns at the connection's end, or once it is closed.
+    func run(_ interval: Duration, after delay: Duration) async {
+        try? await Task.sleep(for: delay)
+        var number: UInt8 = 0
+        while !isClosed.withLock({ $0 }) {
+            number &+= 1
+            let message = [UInt8](repeating: number, count: Self.size)
+            let begun = MonotonicTime.now
+            waitsSince.withLock { $0 = begun }
+            guard let answer = await exchange(message) else { break }
+            waitsSince.withLock { $0 = nil }
+            let took = begun.duration(to: .now)
+            seen.withLock {
+                $0.answers += 1
+                $0.wrong += answer == message ? 0 : 1
+                $0.slowest = max($0.slowest, took)
+            }
+            try? await Task.sleep(for: max(.milliseconds(1), interval - took))
+        }
+        waitsSince.withLock { $0 = nil }
+        if !isClosed.withLock({ $0 }) { seen.withLock { $0.lost += 1 } }
+        follower.stop()
+    }
+
+    /// Ends it after its answer.
+    func close() { isClosed.withLock { $0 = true } }
+
+    /// - Returns: nil where the connection is gone.
+    private func exchange(_ message: [UInt8]) async -> [UInt8]? {
+        var rest = message[...]
+        while !rest.isEmpty {
+            switch rest.withUnsafeBytes({ socket.write($0) }) {
+            case .moved(let count):
+                rest = rest.dropFirst(count)
+                follower.didSend(count)
+            case .wouldBlock: _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
+            case .broken: return nil
+            }
+        }
+        var answer: [UInt8] = []
+        while answer.count < message.count {
+            let transfer = withUnsafeTemporaryAllocation(byteCount: Self.size, alignment: 1) { buffer in
+                let transfer = socket.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(Self.size - answer.count)]))
+                if case .moved(let count) = transfer { answer += buffer[..<count] }
+                return transfer
+            }
+            switch transfer {
+            case .moved(let count) where count > 0: follower.didReceive(count)
+            case .wouldBlock: _ = await EventThread.shared.ready(socket.descriptor.number, for: .readable)
+            case .moved, .broken: return nil
+            }
+        }
+        return answer
+    }
+}
