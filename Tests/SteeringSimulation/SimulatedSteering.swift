@@ -8,6 +8,9 @@ final class SimulatedSteering {
     private var written: Int64?
     private var isAsleep = false
     private var timer: Int64?
+    /// When it was last called long after it had asked for it.
+    private(set) var lateAt: Int64?
+    private static let lateness: Int64 = 20_000_000
     private let configuration: SteeringConfiguration
 
     init(
@@ -43,16 +46,19 @@ final class SimulatedSteering {
     // MARK: What the machine hears
 
     func take(_ snapshot: PathSnapshot, _ world: Simulation) {
+        noteLateness(world)
         perform(machine.snapshot(snapshot, at: time(world)), world)
         settle(world)
     }
 
     func take(_ event: SubflowEvent, _ world: Simulation) {
+        noteLateness(world)
         perform(machine.event(event, at: time(world)), world)
         settle(world)
     }
 
     func probeAnswered(_ path: PathKey, after nanoseconds: Int64, _ world: Simulation) {
+        noteLateness(world)
         perform(
             machine.probeAnswered(path, after: .nanoseconds(nanoseconds), at: time(world)), world)
         settle(world)
@@ -62,9 +68,15 @@ final class SimulatedSteering {
         // A timer that was replaced by an earlier one.
         guard let timer, timer <= world.now else { return }
         world.wakeUps += 1
+        noteLateness(world)
         self.timer = nil
         if !machine.agenda.needsSample(at: time(world)) { perform(machine.timeReached(time(world)), world) }
         settle(world)
+    }
+
+    private func noteLateness(_ world: Simulation) {
+        guard let deadline = machine.nextDeadline else { return }
+        if world.now - deadline.nanoseconds >= Self.lateness { lateAt = world.now }
     }
 
     private func takeDueSample(_ world: Simulation) {

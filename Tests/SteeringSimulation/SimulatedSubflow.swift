@@ -67,6 +67,9 @@ struct SubflowHalf {
     var dataSentAt: Int64 = 0
     var lastArrival: Int64 = 0
 
+    /// Chunks that have come in or were acknowledged since a time, and in the while before.
+    private var busy: (since: Int64, count: Int, before: Int) = (0, 0, 0)
+
     // MARK: Receiving
 
     var expected = 0
@@ -102,6 +105,21 @@ struct SubflowHalf {
             variation += (abs(smoothed - time) - variation) / 4
             smoothed += (time - smoothed) / 8
         }
+    }
+
+    private static let busyTime: Int64 = 300_000_000
+    private static let busyChunks = 16
+
+    mutating func carriesChunk(at now: Int64) {
+        let passed = now - busy.since
+        if passed >= Self.busyTime { busy = (now, 0, passed < 2 * Self.busyTime ? busy.count : 0) }
+        busy.count += 1
+    }
+
+    /// Whether many chunks have passed lately.
+    func isBusy(at now: Int64) -> Bool {
+        guard now - busy.since < Self.busyTime else { return false }
+        return busy.count + busy.before >= Self.busyChunks
     }
 
     mutating func measureReceiving(_ time: Int64) {

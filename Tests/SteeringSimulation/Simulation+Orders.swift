@@ -24,6 +24,7 @@ extension Simulation {
                 endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
             }
             guard subflows[number][end].state != .closed else { return number == 0 ? nil : .alreadyGone }
+            if isAtWork(number) { endedAtWork = paths[subflows[number].path].name }
             close(number, end, error: nil, reset: nil, tells: .end)
         case .prioritize(let local, let remote, let isBackup):
             guard let number = find(local, remote, end) else {
@@ -40,6 +41,16 @@ extension Simulation {
             remember(local, end)
         }
         return nil
+    }
+
+    /// Whether a subflow of a path that was never anything but well is in the middle of a bulk transfer.
+    private func isAtWork(_ number: Int) -> Bool {
+        let (subflow, path) = (subflows[number], paths[subflows[number].path])
+        // (Where the peer takes no more, the place may be needed for another path.)
+        let hasRoom = subflows.count { $0.client.state != .closed && $0.client.state != .absent } < 3
+        return hasRoom && path.isSound && subflow.memory == path.memory && options.chunkSize > 1000
+            && subflow.client.state == .established && subflow.server.state == .established
+            && subflow.client.isBusy(at: now)
     }
 
     /// Keepalive probes on what has been idle for a second.
@@ -99,12 +110,12 @@ extension Simulation {
     /// taken back, which is to be an address on the Internet.
     func mayLead(to remote: IPEndpoint) -> Bool {
         if remote == options.server { return !options.deniesFirst || !isReady }
-        return announced.values.contains(remote)
+        return announced.values.contains(remote) && told.interface(with: remote.address) == nil
     }
 
     /// Whether an address is one that a host on the Internet may have, and not this one.
     func isOnInternet(_ address: IPAddress) -> Bool {
-        !paths.contains { $0.address == address } && !address.isUnspecified && !address.isMulticast
+        told.interface(with: address) == nil && !address.isUnspecified && !address.isMulticast
             && !address.isLoopback && !address.isPrivate
     }
 

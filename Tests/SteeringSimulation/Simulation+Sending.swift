@@ -159,6 +159,7 @@ extension Simulation {
         subflows[number][end].acknowledgementAt = now
         subflows[number][end].dataReceivedAt = now
         subflows[number][end].segmentsReceived += 1
+        subflows[number][end].carriesChunk(at: now)
         let path = paths[subflows[number].path]
         subflows[number][end].measureReceiving(
             now - sentAt + (end == .client ? path.upwards : path.downwards))
@@ -222,6 +223,7 @@ extension Simulation {
             subflows[number][end].inFlight.removeFirst()
             if !first.isReceived { subflows[number][end].delivered += 1 }
             subflows[number][end].acknowledged += options.chunkSize
+            subflows[number][end].carriesChunk(at: now)
             isNew = true
         }
         guard isNew else { return }

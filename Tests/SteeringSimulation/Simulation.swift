@@ -53,6 +53,8 @@ package final class Simulation {
     package internal(set) var steps: [Step] = []
     /// An order that named a subflow which never was; nil as long as there was none.
     package internal(set) var mistake: String?
+    /// The path whose subflow was ended just now though it was well and in the middle of a bulk transfer.
+    package internal(set) var endedAtWork: String?
     /// How many samples were taken.
     package internal(set) var samples = 0
     /// How often a machine's timer fired.
@@ -137,6 +139,12 @@ package final class Simulation {
 
     /// The machine that steers an end.
     package func machine(_ end: SimulatedEnd) -> SteeringMachine? { steering[end.rawValue]?.machine }
+
+    /// Whether an end can't know that it stood still just now: it had nothing to do then, and the answers are late.
+    package func isLateUnawares(_ end: SimulatedEnd, by time: Int64) -> Bool {
+        guard thawedAt > 0, now - thawedAt < time else { return false }
+        return steering[end.rawValue]?.lateAt.map { $0 < thawedAt } ?? true
+    }
 
     /// Goes to the next thing that happens.
     /// - Returns: false where nothing is left to happen up to the given time.

@@ -101,6 +101,12 @@ struct WorldRules {
         lookedAt = world.now
         if looks > Self.spinLimit { fail("time stands still", world) }
         if let mistake = world.mistake { fail(mistake, world) }
+        if let name = world.endedAtWork {
+            world.endedAtWork = nil
+            if mode != .aggregate, world.told.interface(named: name).flatMap(policy.refusal) == nil {
+                fail("\(name)'s subflow was ended in the middle of a transfer", world)
+            }
+        }
         let isNews = world.steps.count > seen || world.told.generation != told
         while seen < world.steps.count {
             let step = world.steps[seen]
@@ -172,11 +178,11 @@ struct WorldRules {
         guard case .tell(let event) = step.action else { return }
         switch event {
         case .failed(let name, let trouble):
-            guard trouble.isSilence, isSound(name, world) else { return }
+            guard trouble.isSilence, isSound(name, step.end, world) else { return }
             fail("the \(step.end): \(event), though nothing is wrong with it", world)
         case .moved(let old, _, let reason):
             // Other modes leave what is slow just now.
-            guard mode == .handover, isSound(old, world) else { return }
+            guard mode == .handover, isSound(old, step.end, world) else { return }
             switch reason {
             case .trouble, .stalled, .stuck: fail("\(event), though nothing is wrong with it", world)
             case .refused, .preferred, .latency, .ended, .unneeded: break
@@ -186,10 +192,11 @@ struct WorldRules {
     }
 
     /// Whether a path that had a subflow was never anything but well. An accepting end names it by the peer's address.
-    private func isSound(_ name: String, _ world: Simulation) -> Bool {
+    private func isSound(_ name: String, _ end: SimulatedEnd, _ world: Simulation) -> Bool {
         carried.contains { place in
             let path = world.paths[place]
             return path.isSound && (path.name == name || "\(path.address)" == name)
+                && !world.isLateUnawares(end, by: 2 * path.longestRoundTrip)
         }
     }
 

@@ -101,6 +101,10 @@ struct AllowedPaths: Sendable {
         on path: PathInterface, _ subflows: SubflowTable
     ) -> (local: IPAddress, remote: IPEndpoint)? {
         for remote in peer.endpoints where path.supports(remote.address.family) || !usesDefaultRoute {
+            // An address may have become this machine's own since it was announced.
+            guard remote == connection.remote || snapshot?.interface(with: remote.address) == nil else {
+                continue
+            }
             if let local = source(on: path, for: remote.address, subflows) { return (local, remote) }
         }
         return nil

@@ -11,10 +11,15 @@ extension SteeringMachine {
         return true
     }
 
-    /// Has all that is waited for begin anew. Once in a while only: a process that is always late has to judge all the same.
+    /// Has all that is waited for begin anew. Some times in a row only: a process that is always late has to judge all the same.
     private mutating func wasLate(at now: MonotonicTime) {
-        if let lateAt, lateAt.duration(to: now) < tuning.latenessPause { return }
-        lateAt = now
+        if lateness.at.duration(to: now) >= tuning.excuseMemory { lateness.count = 0 }
+        guard lateness.count < tuning.mostExcuses else {
+            // It goes on.
+            if lateness.count == tuning.mostExcuses { lateness.at = now }
+            return
+        }
+        lateness = (now, lateness.count + 1)
         reconciler.subflows.updateEach { subflow in
             subflow.progress.excuse(at: now)
             subflow.progress.carriesSince = now

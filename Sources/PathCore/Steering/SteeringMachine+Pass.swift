@@ -94,9 +94,12 @@ extension SteeringMachine {
     func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
         guard outstanding <= tuning.bulkOutstanding else { return nil }
         var last: MonotonicTime?
-        for subflow in reconciler.subflows.all where subflow.stream.isBulk {
-            guard let heard = subflow.stream.silence.heardAt else { continue }
-            last = max(last ?? heard, heard)
+        for subflow in reconciler.subflows.all {
+            let received = subflow.stream.isBulk ? subflow.stream.silence.heardAt : nil
+            let delivered = subflow.delivery.isBulk ? subflow.deliveredAt : nil
+            for time in [received, delivered] {
+                if let time { last = max(last ?? time, time) }
+            }
         }
         return last.map { $0.advanced(by: tuning.bulkPause) } ?? now
     }

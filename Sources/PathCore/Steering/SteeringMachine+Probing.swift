@@ -119,8 +119,10 @@ extension SteeringMachine {
         if subflow.progress.waitingSince != nil {
             if isStuck(data, at: now) {
                 succeed(data, at: now)
-                // Until that is there the same question would have the same answer.
-                reconciler.subflows[data].progress.excuse(at: now)
+                // Until that is there the same question would have the same answer. (It may have been there.)
+                if reconciler.subflows.contains(data) {
+                    reconciler.subflows[data].progress.excuse(at: now)
+                }
             }
         } else if wasAsked, subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,

@@ -120,7 +120,7 @@ extension SteeringMachine {
         else { return }
         if paths[path.key].hasFailed, !isAwake(path.key, path.interface, at: now) { return }
         // What needs a place comes before what is kept in case, and before the reserve.
-        reconciler.endAll { $0.lingersUntil != nil }
+        if !reconciler.hasRoom(tuning) { reconciler.endAll { $0.lingersUntil != nil } }
         if !reconciler.hasRoom(tuning), let reserve = reconciler.subflows.reserve {
             let other = reconciler.subflows[reserve].path
             if giveUpReserve(at: now) {
@@ -151,7 +151,7 @@ extension SteeringMachine {
         let doublings = min(paths[path].slowJoins, tuning.mostSlowJoins)
         let due = max(
             subflow.requested.advanced(by: longestJoin(over: path) * (1 << doublings)),
-            (lateAt ?? .zero).advanced(by: tuning.unknownJoinTime))
+            lateness.at.advanced(by: tuning.unknownJoinTime))
         guard now >= due else { return timers.set(.path(path, .join), at: due) }
         if !paths[path].hasFailed {
             weigh(.joinTimedOut, on: path, at: now)

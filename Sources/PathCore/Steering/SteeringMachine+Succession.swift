@@ -15,7 +15,13 @@ extension SteeringMachine {
             if subflow.progress.waitingSince != nil { weigh(.stuck, on: subflow.path, at: now) }
             return
         }
-        if let existing = successor(on: subflow.path), !giveUpSlowSuccessor(existing, at: now) { return }
+        if let existing = successor(on: subflow.path) {
+            // One that is there already has been the peer's to use. If it is stuck as well, the next takes its place.
+            if reconciler.subflows[existing].isOpen, subflow.progress.waitingSince != nil {
+                return replace(data, by: existing, at: now)
+            }
+            guard giveUpSlowSuccessor(existing, at: now) else { return }
+        }
         // The next answer finds the place free.
         if !reconciler.hasRoom(tuning), giveUpReserve(at: now) { return }
         create(subflow.route.leading(to: remote), .successor, isBackup: subflow.isBackup, at: now)
@@ -48,9 +54,7 @@ extension SteeringMachine {
         let hadFailed = paths[path].hasFailed
         weigh(.probeAnswered, on: path, at: now)
         // A failed path's old subflow was kept for want of another one.
-        if hadFailed || reconciler.subflows[data].progress.waitingSince != nil {
-            return replace(data, by: id, at: now)
-        }
+        if hadFailed || reconciler.subflows[data].stuckSince != nil { return replace(data, by: id, at: now) }
         reconciler.subflows[id].lingersUntil = now.advanced(by: tuning.offerLinger)
         let pause = max(reconciler.subflows[data].progress.answerTime(tuning), tuning.leastOfferLook)
         agenda.schedule(sampleAt: now.advanced(by: pause))

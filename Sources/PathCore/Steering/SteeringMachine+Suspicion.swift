@@ -80,6 +80,12 @@ extension SteeringMachine {
         let patience = paths[subflow.path].patience(at: now, tuning)
         var due = since.advanced(by: min(usual * patience, usual + tuning.longestPatience))
         if alternative(to: subflow.path) == nil { due = max(due, since.advanced(by: tuning.lonePatience)) }
+        // Another that may get through is under way.
+        if let asked = reconciler.subflows.all.first(where: {
+            $0.role == .successor && $0.path == subflow.path && !$0.isOpen
+        }) {
+            return max(due, asked.requested.advanced(by: longestJoin(over: subflow.path)))
+        }
         guard let stuck = subflow.stuckSince else { return due }
         let later = max(due, since.advanced(by: stuck.duration(to: since)))
         return min(later, max(since.advanced(by: answerTime), stuck.advanced(by: tuning.stuckTime)))
@@ -93,9 +99,14 @@ extension SteeringMachine {
         let answerTime = subflow.progress.answerTime(tuning)
         let limit = max(answerTime * tuning.unprobedPatience, answerTime + tuning.leastUnprobedPatience)
         let usual = since.advanced(by: limit * paths[subflow.path].patience(at: now, tuning))
-        let asked = subflow.progress.repeatedAt.map { $0.advanced(by: answerTime) }
+        // Where segments get lost the one that is repeated first (RFC 8985 section 7) may be; not so the timer's.
+        let isLossy = paths[subflow.path].loss.probes(tuning) > 1
+        let hasTimedOut = subflow.progress.latest.map { $0.timeouts > 0 } ?? false
+        let asked = isLossy && !hasTimedOut ? nil : subflow.progress.repeatedAt
         let due = max(
-            usual, asked ?? (subflow.progress.seenAt ?? since).advanced(by: tuning.unrepeatedPatience))
+            usual,
+            asked.map { $0.advanced(by: answerTime + tuning.leastUnprobedPatience) }
+                ?? (subflow.progress.seenAt ?? since).advanced(by: tuning.unrepeatedPatience))
         guard now >= due else { return timers.set(.subflow(id, .verdict), at: due) }
         let hasOther = reconciler.subflows.all.contains {
             $0.path != subflow.path && $0.isOpen && !paths[$0.path].hasFailed

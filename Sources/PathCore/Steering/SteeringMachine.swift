@@ -37,8 +37,8 @@ package struct SteeringMachine: Sendable {
     var handoff: Handoff?
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
-    /// When a wake-up came late, last.
-    var lateAt: MonotonicTime?
+    /// When a wake-up came late, last, and how many in a row.
+    var lateness = (at: MonotonicTime.zero, count: 0)
     /// While this end waits to send no more: since when, and until when at most.
     var preparation: (begin: MonotonicTime, end: MonotonicTime)?
     private var hasBegun = false

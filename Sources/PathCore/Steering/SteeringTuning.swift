@@ -82,7 +82,7 @@ package final class SteeringTuning: @unchecked Sendable {
     var stuckTime = Duration.milliseconds(500)
     /// Where no probe can be sent: a path has failed after so many answer times …
     var unprobedPatience = 3
-    /// … and so much more than one.
+    /// … and so much more than one: a lone segment is acknowledged 40 ms later (TCP_DELACK_MIN).
     var leastUnprobedPatience = Duration.milliseconds(50)
     /// Or after this, where the kernel does not even say that it has repeated what waits.
     var unrepeatedPatience = Duration.seconds(1)
@@ -91,11 +91,11 @@ package final class SteeringTuning: @unchecked Sendable {
 
     // MARK: Lateness
 
-    /// A wake-up that comes later than it was asked for by this is late: the most that a crowded process needs for its rounds is
-    /// less.
-    var lateness = Duration.milliseconds(50)
-    /// Until lateness is an excuse again.
-    var latenessPause = Duration.seconds(5)
+    /// A wake-up that comes later than it was asked for by this is late: the rounds of a crowded process take less.
+    var lateness = Duration.milliseconds(20)
+    /// How often that is an excuse until none has come for so long.
+    var mostExcuses = 3
+    var excuseMemory = Duration.seconds(5)
 
     // MARK: Silence
 

@@ -54,6 +54,9 @@ struct Subflow: Sendable {
     /// Whether what is sent over it arrives, and whether what is expected comes.
     var progress = ProgressDetector()
     var stream = StreamDetector()
+    /// Whether much of what is sent over it arrives, and when something did last.
+    private(set) var delivery = TransferVolume()
+    private(set) var deliveredAt: MonotonicTime?
     /// Of a successor that nothing of ours needs: until when it is kept in case the peer's data comes that way.
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
@@ -95,6 +98,11 @@ struct Subflow: Sendable {
         _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> Progress {
         stream.ingest(sample, after: progress.latest, at: now, tuning)
+        if let latest = progress.latest {
+            let bytes = sample.acknowledged &- latest.acknowledged
+            delivery.add(bytes, at: now, tuning)
+            if bytes > 0 { deliveredAt = now.advanced(by: .zero - sample.sinceAcknowledgement) }
+        }
         return progress.ingest(sample, written: written, at: now)
     }
 
