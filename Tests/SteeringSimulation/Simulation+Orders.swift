@@ -47,7 +47,8 @@ extension Simulation {
     private func isAtWork(_ number: Int) -> Bool {
         let (subflow, path) = (subflows[number], paths[subflows[number].path])
         // (Where the peer takes no more, the place may be needed for another path.)
-        let hasRoom = subflows.count { $0.client.state != .closed && $0.client.state != .absent } < 3
+        let hasRoom =
+            subflows.dropFirst().count { $0.client.state != .closed && $0.client.state != .absent } < 2
         return hasRoom && path.isSound && subflow.memory == path.memory && options.chunkSize > 1000
             && subflow.client.state == .established && subflow.server.state == .established
             && subflow.client.isBusy(at: now)

@@ -54,7 +54,7 @@ extension SteeringMachine {
         let hadFailed = paths[path].hasFailed
         weigh(.probeAnswered, on: path, at: now)
         // A failed path's old subflow was kept for want of another one.
-        if hadFailed || reconciler.subflows[data].stuckSince != nil { return replace(data, by: id, at: now) }
+        if hadFailed || isLongStuck(data, at: now) { return replace(data, by: id, at: now) }
         reconciler.subflows[id].lingersUntil = now.advanced(by: tuning.offerLinger)
         let pause = max(reconciler.subflows[data].progress.answerTime(tuning), tuning.leastOfferLook)
         agenda.schedule(sampleAt: now.advanced(by: pause))

@@ -132,13 +132,20 @@ extension SteeringMachine {
 
     /// Whether a subflow has got nothing through for long over a path that answers, as it does now.
     mutating func isStuck(_ data: SubflowID, at now: MonotonicTime) -> Bool {
+        if isLongStuck(data, at: now) { return true }
         let subflow = reconciler.subflows[data]
         guard subflow.progress.waitingSince != nil else { return false }
-        if let since = subflow.stuckSince, since.duration(to: now) >= tuning.stuckTime { return true }
         reconciler.subflows[data].stuckSince = subflow.stuckSince ?? now
         reconciler.subflows[data].progress.excuse(at: now)
         agenda.schedule(sampleAt: now.advanced(by: subflow.progress.answerTime(tuning)))
         return false
+    }
+
+    /// The same, where nothing more is known now.
+    func isLongStuck(_ data: SubflowID, at now: MonotonicTime) -> Bool {
+        let subflow = reconciler.subflows[data]
+        guard subflow.progress.waitingSince != nil, let since = subflow.stuckSince else { return false }
+        return since.duration(to: now) >= tuning.stuckTime
     }
 
     // MARK: Streams
