@@ -46,6 +46,10 @@ final class TransferCounter: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Sending no more
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .output, let ending {
+            ending.futureResult.cascade(to: promise)
+            return
+        }
         guard mode == .output, !isEnding else { return context.close(mode: mode, promise: promise) }
         isEnding = true
         ending = promise ?? context.eventLoop.makePromise()

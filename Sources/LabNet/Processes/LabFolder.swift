@@ -81,7 +81,10 @@ package final class LabFolder: Sendable {
     }
 
     private static func remove(_ path: String) {
-        for name in names(in: path) where unlink("\(path)/\(name)") != 0 { remove("\(path)/\(name)") }
+        for name in names(in: path) where unlink("\(path)/\(name)") != 0 && errno == EISDIR {
+            // Never through a symbolic link: unlink does not say that of one.
+            remove("\(path)/\(name)")
+        }
         _ = rmdir(path)
     }
 

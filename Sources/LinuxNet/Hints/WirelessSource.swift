@@ -64,6 +64,8 @@ final class WirelessSource {
     private var wasLook = false
     /// Whether an answer has come since the start: the first is told whatever it says.
     private var isAnswered = false
+    /// Whether another question followed the latest answer at once.
+    private var isUnsettled = false
     private var isSignalWatched = false
     private var look: EventThread.Token?
     /// How long the latest answer took.
@@ -179,6 +181,8 @@ final class WirelessSource {
         (underWay, isOpening, wasLook) = (due, mustOpen, isLook)
         (due, mustOpen, isLook) = ([], false, false)
         inquiry.ask(question)
+        // No thread could be had: it is asked at the next reading.
+        if !inquiry.isUnderWay { (underWay, mustOpen) = ([], question.opens) }
     }
 
     private func ingest(_ answer: Answer) {
@@ -220,9 +224,12 @@ final class WirelessSource {
             known[index] = (hint, answer.ended)
             isNews = isNews || (wasLook ? hint?.isFading != old?.isFading : hint != old)
         }
+        let wasUnsettled = isUnsettled
         ask()
+        isUnsettled = !isSettled
         lookLater()
-        if isNews { onChange?() }
+        // A first reading waits until all is known.
+        if isNews || wasUnsettled && !isUnsettled { onChange?() }
     }
 
     private func listen(_ radio: Radio) {

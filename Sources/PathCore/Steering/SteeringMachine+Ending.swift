@@ -3,7 +3,7 @@
 extension SteeringMachine {
     /// This end is about to send no more.
     package mutating func prepareToEnd(at now: MonotonicTime) -> [SteeringAction] {
-        guard takesInput else { return [] }
+        guard wakes(at: now) else { return [] }
         policy.endsSending()
         if preparation == nil { preparation = (now, now.advanced(by: tuning.longestPreparation)) }
         // The peer may have ended, and take no more subflows: a sample tells.

@@ -19,7 +19,7 @@ extension SteeringMachine {
             if lateness.count == tuning.mostExcuses { lateness.at = now }
             return
         }
-        lateness = (now, lateness.count + 1)
+        lateness = (now, now, lateness.count + 1)
         reconciler.subflows.updateEach { subflow in
             subflow.progress.excuse(at: now)
             subflow.progress.carriesSince = now

@@ -45,7 +45,11 @@ extension SteeringMachine {
         // What came in meanwhile counts, up to the last moment.
         let timer = SteeringTimer.path(path, .probing)
         guard isFresh(at: now) else { return timers.set(timer, at: now) }
-        if hasHeard(from: path, since: probing.first, at: now) { return paths[path].endProbing() }
+        if hasHeard(from: path, since: probing.first, at: now) {
+            paths[path].endProbing()
+            // What is silent since is asked again.
+            return timers.set(.connection(.review), at: now)
+        }
         if !probing.wasAsked {
             paths[path].endProbing()
             return judgeWithoutProbes(data, at: now)

@@ -151,7 +151,7 @@ extension SteeringMachine {
         let doublings = min(paths[path].slowJoins, tuning.mostSlowJoins)
         let due = max(
             subflow.requested.advanced(by: longestJoin(over: path) * (1 << doublings)),
-            lateness.at.advanced(by: tuning.unknownJoinTime))
+            lateness.excusedAt.advanced(by: tuning.unknownJoinTime))
         guard now >= due else { return timers.set(.path(path, .join), at: due) }
         if !paths[path].hasFailed {
             weigh(.joinTimedOut, on: path, at: now)

@@ -38,7 +38,7 @@ package struct SteeringMachine: Sendable {
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
     /// When a wake-up came late, last, and how many in a row.
-    var lateness = (at: MonotonicTime.zero, count: 0)
+    var lateness = (at: MonotonicTime.zero, excusedAt: MonotonicTime.zero, count: 0)
     /// While this end waits to send no more: since when, and until when at most.
     var preparation: (begin: MonotonicTime, end: MonotonicTime)?
     private var hasBegun = false

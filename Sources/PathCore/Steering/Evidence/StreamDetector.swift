@@ -59,8 +59,7 @@ struct StreamDetector: Sendable {
 
     /// What did not come in time is given it anew: this machine did not run.
     mutating func excuse(at now: MonotonicTime) {
-        guard silence.heardAt != nil else { return }
-        comesElsewhere(at: now)
+        if silence.heardAt != nil { expect(at: now) }
     }
 
     /// A stream comes in another way as well, so nothing is to be asked here.
