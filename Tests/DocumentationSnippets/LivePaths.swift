@@ -10,7 +10,8 @@ func watchPath(_ film: Film) async throws {
     for await event in connection.events {
         switch event {
         case .pathChanged(let path): await film.savesData(path.isConstrained)
-        case .pathNotAllowed(let refusal): print(refusal)  // wlan0 is not allowed any more: constrained; wwan0 is
+        // wlan0 is not allowed any more: constrained; wwan0 is
+        case .pathNotAllowed(let refusal): print(refusal)
         default: break
         }
     }

@@ -74,7 +74,8 @@ struct ConnectionEventsTests {
         for event in [ConnectionEvent.pathChanged(refused), .pathNotAllowed(refusal)] {
             _ = machine.add(event)
         }
-        let refusedState: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(refused), .pathNotAllowed(refusal)]
+        let refusedState: [ConnectionEvent?] =
+            Array(state.dropLast()) + [.pathChanged(refused), .pathNotAllowed(refusal)]
         #expect(Self.read(&machine, machine.addConsumer()) == refusedState)
         _ = machine.add(.pathChanged(Self.path("wlan0")))
         let last: [ConnectionEvent?] = Array(state.dropLast()) + [.pathChanged(Self.path("wlan0"))]
