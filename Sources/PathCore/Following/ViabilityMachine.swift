@@ -117,11 +117,7 @@ package struct ViabilityMachine: Sendable {
     // MARK: Inputs
 
     /// Paths that connections have found silent lately, whichever they are.
-    package mutating func suspect(_ paths: Set<InterfaceIndex>) {
-        // Another connection has had its answer, or the suspicion is too old.
-        if let path = doubt?.path, silentPaths.contains(path), !paths.contains(path) { doubt = nil }
-        silentPaths = paths
-    }
+    package mutating func suspect(_ paths: Set<InterfaceIndex>) { silentPaths = paths }
 
     /// The peer's host answered over another path.
     package mutating func answered(over path: InterfaceIndex, at now: MonotonicTime) -> [Action] {
