@@ -181,8 +181,6 @@ final class WirelessSource {
         (underWay, isOpening, wasLook) = (due, mustOpen, isLook)
         (due, mustOpen, isLook) = ([], false, false)
         inquiry.ask(question)
-        // No thread could be had: it is asked at the next reading.
-        if !inquiry.isUnderWay { (underWay, mustOpen) = ([], question.opens) }
     }
 
     private func ingest(_ answer: Answer) {
