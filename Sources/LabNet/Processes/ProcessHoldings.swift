@@ -20,12 +20,12 @@ package struct ProcessHoldings: Sendable, CustomStringConvertible {
     }
 
     private static func entries(_ path: String) -> Int {
-        guard let folder = opendir(path) else { return 0 }
-        defer { closedir(folder) }
         var count = 0
-        while readdir(folder) != nil { count += 1 }
-        // "." and "..".
-        return count - 2
+        Folder.forEachName(in: path) { _ in
+            count += 1
+            return true
+        }
+        return count
     }
 
     package var description: String {

@@ -1,6 +1,5 @@
 // The files that say something of interfaces, each kind with a thread of its own.
 
-import Glibc
 import PathCore
 
 /// The threads that wait for files. They start when first used and end with the process.
@@ -45,16 +44,11 @@ extension FileFacts where Facts == [InterfaceIndex: LeaseHint] {
 
     /// The files of a folder whose names are numbers: the others are on their way to such a name.
     private static func numbers(in folder: String) -> [InterfaceIndex] {
-        guard let list = opendir(folder) else { return [] }
-        defer { closedir(list) }
         var numbers: [InterfaceIndex] = []
-        // More interfaces than that don't have leases; more files are a mistake.
-        while numbers.count < 1024, let entry = readdir(list) {
-            // By its address: an entry ends with its name, and the structure does not.
-            guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return numbers }
-            let name = UnsafeRawPointer(entry) + offset
-            let text = String(cString: name.assumingMemoryBound(to: CChar.self))
-            if let number = InterfaceIndex(text) { numbers.append(number) }
+        Folder.forEachName(in: folder) { name in
+            if let number = InterfaceIndex(name) { numbers.append(number) }
+            // More interfaces than that don't have leases; more files are a mistake.
+            return numbers.count < 1024
         }
         return numbers
     }
