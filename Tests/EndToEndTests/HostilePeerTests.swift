@@ -7,12 +7,18 @@ import Testing
 extension Labs {
     @Suite("A server that says where to connect")
     struct HostilePeer {
+        /// A function of the shell: one of the counters of this host's kernel (net/mptcp/mib.c).
+        private static let counter = """
+            counter() {
+                awk -v name="$1" '/^MPTcpExt:/ { if (!n) { n = split($0, names) } else { split($0, values) } }
+                    END { for (i = 1; i <= n; i++) if (names[i] == name) print values[i] }' /proc/net/netstat
+            }
+            """
+
         /// Downloads over Wi-Fi while cellular, which costs nothing, would be joined, from a server that is prepared first.
         /// The request goes out with the handshake's last packet.
         private func download(from preparation: String) throws -> (events: String, joins: Int) {
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let mpconnect = LabCommand.program("mpconnect")
             let outcome = try LabCommand.lab(
                 [
@@ -31,10 +37,9 @@ extension Labs {
                 { echo hello; for _ in $(seq 1000); do [ "$(stat -c %s out)" -ge 8000000 ] && break; read -t 0.01 <> <(:); done; } |
                     timeout 20 '\(mpconnect)' -v --report --no-progress "$MPLAB_SERVER:7000" > out 2> events
                 echo "status $?"
-                # The joins that this host's kernel has sent (net/mptcp/mib.c).
-                awk '/^MPTcpExt:/ { if (!n) { n = split($0, names) } else { split($0, values) } }
-                    END { for (i = 1; i <= n; i++) if (names[i] == "MPJoinSynTx") print "joins " values[i] }' \\
-                    /proc/net/netstat
+                \(Self.counter)
+                # The joins that this host's kernel has sent.
+                echo "joins $(counter MPJoinSynTx)"
                 cat events
                 """)
             #expect(outcome.lines.first == "status 0", "\(outcome)")
@@ -57,9 +62,7 @@ extension Labs {
         /// The client's processor time and the announcements that came in (net/mptcp/mib.c), in five seconds of a flood.
         @Test("costs the client two hundredths of a processor where it announces addresses without end")
         func flood() throws {
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let mpconnect = LabCommand.program("mpconnect")
             let outcome = try LabCommand.lab(
                 [
@@ -82,16 +85,13 @@ extension Labs {
                 '\(mpconnect)' -v --no-progress "$MPLAB_SERVER:7000" < in > out 2> events 3<&- &
                 client=$!
                 echo hello >&3
-                counted() {
-                    awk '/^MPTcpExt:/ { if (!n) { n = split($0, names) } else { split($0, values) } }
-                        END { for (i = 1; i <= n; i++) if (names[i] == "AddAddr") print values[i] }' /proc/net/netstat
-                }
+                \(Self.counter)
                 used() { set -- $(sed 's/.*) //' /proc/$client/stat); echo $((${12} + ${13})); }
-                for _ in $(seq 1000); do [ "$(counted)" -gt 100 ] && break; pause 0.01; done
+                for _ in $(seq 1000); do [ "$(counter AddAddr)" -gt 100 ] && break; pause 0.01; done
                 pause 1
-                came=$(counted); ticks=$(used); begun=${EPOCHREALTIME/./}
+                came=$(counter AddAddr); ticks=$(used); begun=${EPOCHREALTIME/./}
                 pause 5
-                echo "announced $(($(counted) - came))"
+                echo "announced $(($(counter AddAddr) - came))"
                 echo "microseconds $((($(used) - ticks) * 1000000 / $(getconf CLK_TCK))) of $((${EPOCHREALTIME/./} - begun))"
                 kill $client
                 cat events server flood

@@ -14,13 +14,11 @@ struct SuspicionTests {
         connection.follower.didSend(1)
     }
 
-    /// By default a second path is tried only where a verdict says so, however long the first one takes.
-    private func connect(
-        _ connector: Connector, delay: Duration = .seconds(20)
-    ) async throws -> ConnectedSocket {
+    /// A second path is tried only where a verdict says so, however long the first one takes.
+    private func connect(_ connector: Connector) async throws -> ConnectedSocket {
         try await connector.connect(host: "203.0.113.1", port: 5000) {
             $0.protocols = [.tcp]
-            $0.attemptDelay = delay
+            $0.attemptDelay = .seconds(20)
         }
     }
 

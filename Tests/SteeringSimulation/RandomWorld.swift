@@ -175,7 +175,7 @@ struct RandomWorld: CustomStringConvertible {
         options.otherServers = [IPEndpoint(IPAddress(ipv4: 0x5DB8_D823), port: 443)]
         options.deniesFirst = oneIn(4)
         let own = paths[first].address
-        // Its own, one where nobody is, and what is none of its business.
+        // Its own, one that no host has, and what is none of its business.
         let addresses =
             [0x5DB8_D823, 0x5DB8_D8FE, 0x7F00_0001, 0xE000_0001, 0, 0xC0A8_0101, 0xA9FE_0101, 0xFFFF_FFFF]
             .map { IPAddress(ipv4: $0) } + [

@@ -131,7 +131,7 @@ extension Simulation {
     private func answerJoin(_ number: Int, _ sentAt: Int64) {
         let path = paths[subflows[number].path]
         let remote = subflows[number].remote
-        // Nobody is there.
+        // No host has that address.
         guard remote == options.server || options.otherServers.contains(remote) else { return }
         if path.joins == .refused { return send(.reset(.prohibited), number, from: .server) }
         switch subflows[number].server.state {

@@ -203,6 +203,18 @@ struct SocketSourceTests {
         case run = "/run", shm = "/dev/shm", runtimeDirectory = "RUNTIME_DIRECTORY"
     }
 
+    /// A function of the shell: kills a process that makes sockets, somewhere in the middle.
+    private static let killing = #"""
+        kill_one() {
+            "$probe" make 10000000 standard > "$work/begun" &
+            victim=$!
+            until grep -q begun "$work/begun"; do :; done
+            sleep 0.00$((RANDOM % 9))
+            kill -KILL $victim
+            wait $victim 2> "$work/errors" || true
+        }
+        """#
+
     private static func withoutFolders(_ writable: Writable?, _ script: String) async throws -> Program.Result
     {
         let given = try TemporaryFolder()
@@ -210,7 +222,10 @@ struct SocketSourceTests {
             "mount -t tmpfs \(place == writable ? "" : "-o ro ")none \(place.rawValue)"
         }
         return try await Program.run(
-            ["unshare", "--mount", "bash", "-c", "set -eu\n\(mounts.joined(separator: "\n"))\n\(script)"],
+            [
+                "unshare", "--mount", "bash", "-c",
+                "set -eu\n\(mounts.joined(separator: "\n"))\n\(killing)\n\(script)",
+            ],
             environment: [
                 "probe": Program.product("subflow-probe"), "work": given.path,
                 "RUNTIME_DIRECTORY": writable == .runtimeDirectory ? given.path : "",
@@ -226,12 +241,7 @@ struct SocketSourceTests {
             #"""
             left=0
             for round in $(seq 40); do
-                "$probe" make 10000000 standard > "$work/begun" &
-                victim=$!
-                until grep -q begun "$work/begun"; do :; done
-                sleep 0.00$((RANDOM % 9))
-                kill -KILL $victim
-                wait $victim 2> "$work/errors" || true
+                kill_one
                 [ "$(cat /proc/sys/net/mptcp/path_manager)" = kernel ] || left=$((left + 1))
                 "$probe" make 1 standard > "$work/begun"
                 cat /proc/sys/net/mptcp/path_manager
@@ -252,12 +262,7 @@ struct SocketSourceTests {
             #"""
             "$probe" level standard
             for round in $(seq 20); do
-                "$probe" make 10000000 standard > "$work/begun" &
-                victim=$!
-                until grep -q begun "$work/begun"; do :; done
-                sleep 0.00$((RANDOM % 9))
-                kill -KILL $victim
-                wait $victim 2> "$work/errors" || true
+                kill_one
                 cat /proc/sys/net/mptcp/path_manager
             done
             """#)
