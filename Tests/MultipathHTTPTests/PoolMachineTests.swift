@@ -324,6 +324,7 @@
             for id in 0..<3 { _ = pool.request(id) }
             _ = pool.dialed(0, .http1)
             _ = pool.dialed(1, .http1)
+            _ = pool.machine.cancel(2)
             _ = pool.ended(0)
             #expect(pool.machine.close() == [.close(0), .cancelDial(2)])
             #expect(pool.ended(1) == [.close(1)])

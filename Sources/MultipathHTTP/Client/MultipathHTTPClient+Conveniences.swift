@@ -59,6 +59,13 @@
             guard let parsed = URL(string: url, encodingInvalidCharacters: false) else {
                 throw MultipathHTTPError(.invalidURL, "'\(url)' is no URL")
             }
+            guard parsed.scheme != nil else {
+                throw MultipathHTTPError(.invalidURL, "'\(url)': the scheme is missing")
+            }
+            // RFC 9110 section 4.2.4.
+            guard parsed.user() == nil else {
+                throw MultipathHTTPError(.invalidURL, "'\(url)': a user's name does not belong there")
+            }
             return HTTPRequest(method: method, url: parsed, headerFields: headerFields)
         }
     }

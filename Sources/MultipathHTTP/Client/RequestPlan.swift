@@ -111,7 +111,7 @@
         private func target(_ location: String) throws(MultipathHTTPError) -> URL {
             guard let base = request.url, let url = URL(string: location, relativeTo: base)?.absoluteURL,
                 let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
-                url.host?.isEmpty == false
+                url.host()?.isEmpty == false, url.user() == nil
             else {
                 throw MultipathHTTPError(.invalidRedirect, "'\(location)' is no place to go to")
             }

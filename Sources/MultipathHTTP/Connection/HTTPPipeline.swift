@@ -34,6 +34,8 @@
         private var decoder: (any ChannelHandler)?
         /// Of the whole connection.
         private var failure: (any Error)?
+        /// The last stream that a server which goes has processed.
+        private var lastProcessed: HTTP2StreamID?
         /// What became of the connection before it had an owner.
         private var backlog: [Event] = []
         private var observer: ((Event) -> Void)?
@@ -90,16 +92,19 @@
                 case (.success, let handler?): handler.begin(exchange)
                 case (.success, nil), (.failure, _):
                     exchange.failed(
-                        bound.value.failure.map { MultipathHTTPError($0, hasHead: false) }
-                            ?? MultipathHTTPError(.connectionLost, "the connection takes no further request"))
+                        MultipathHTTPError(
+                            .connectionLost, "the connection takes no further request",
+                            underlying: bound.value.failure))
                     bound.value.tell(.exchangeEnded(isReusable: true))
                 }
             }
         }
 
         private func addHandlers(to stream: any Channel, _ exchange: Exchange) throws -> ExchangeHandler {
-            let handler = ExchangeHandler(.stream, connectionError: { [weak self] in self?.failure }) {
-                [weak self] in
+            let handler = ExchangeHandler(
+                .stream, connectionError: { [weak self] in self?.failure },
+                isUnprocessed: { [weak self] in self?.isUnprocessed(stream) ?? false }
+            ) { [weak self] in
                 self?.tell(.exchangeEnded(isReusable: $0))
             }
             let pipeline = stream.pipeline.syncOperations
@@ -113,6 +118,13 @@
             }
             try pipeline.addHandler(handler)
             return handler
+        }
+
+        /// Whether the server has said that it did not process a stream (RFC 9113 section 6.8).
+        private func isUnprocessed(_ stream: any Channel) -> Bool {
+            guard let lastProcessed else { return false }
+            let id = try? stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)
+            return id.map { $0 > lastProcessed } ?? true
         }
 
         /// The decompressor stands in the pipeline as long as requests ask for the same.
@@ -186,9 +198,13 @@
         private func heard(_ said: ConnectionFrameObserver.Said) {
             switch said {
             case .maximumStreams(let count): tell(.maximumStreams(count))
-            case .goAway: tell(.goAway)
+            case .goAway(let last):
+                lastProcessed = last
+                tell(.goAway)
             case .failure(let error):
                 failure = failure ?? error
+                // No request is to come until it has closed.
+                tell(.goAway)
                 channel.close(promise: nil)
             }
         }
@@ -205,7 +221,7 @@
 
         enum Said {
             case maximumStreams(Int)
-            case goAway
+            case goAway(HTTP2StreamID)
             case failure(any Error)
         }
 
@@ -220,7 +236,7 @@
             case .settings(.settings(let settings)):
                 let limit = settings.last { $0.parameter == .maxConcurrentStreams }?.value
                 said(.maximumStreams(limit ?? Self.standardStreams))
-            case .goAway: said(.goAway)
+            case .goAway(let last, _, _): said(.goAway(last))
             default: break
             }
             context.fireChannelRead(data)

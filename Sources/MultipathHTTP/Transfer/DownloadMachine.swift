@@ -43,7 +43,9 @@
         /// SHA-256 of the whole in Base64, where the server said it.
         private(set) var digest: String?
         private(set) var fruitlessTries = 0
-        private var hasProgressed = false
+        /// How much was there at best: what is fetched again is no progress.
+    private var farthest: Int64 = 0
+    private var hasProgressed = false
 
         /// - Parameters:
         ///   - note: what is known of what is there; nil for nothing.
@@ -52,6 +54,7 @@
             self.url = url
             let isUsable = note?.url == url && received > 0
             self.received = isUsable ? received : 0
+        farthest = self.received
             total = isUsable ? note?.total : nil
             validator = isUsable ? note?.validator : nil
         }
@@ -105,7 +108,7 @@
 
         mutating func ingest(bytes count: Int) {
             received += Int64(count)
-            if count > 0 { hasProgressed = true }
+            if received > farthest { (farthest, hasProgressed) = (received, true) }
         }
 
         /// The body has ended without an error.

@@ -49,8 +49,8 @@
 
             /// The answer is no HTTP.
             public static let malformedAnswer = Code(name: "malformed_answer")
-            /// The answer's head names two lengths that contradict each other (RFC 9112 section 6.3).
-            public static let conflictingLengths = Code(name: "conflicting_lengths")
+            /// The answer's head names a length that is none, or two that contradict each other (RFC 9112 section 6.3).
+            public static let invalidLength = Code(name: "invalid_length")
             /// The answer's head is larger than `maximumHeadSize`, or has too many fields.
             public static let headTooLarge = Code(name: "head_too_large")
             /// The body ended before the length that its head promised, or without its last chunk.
@@ -186,9 +186,9 @@
                     underlying: error)
             case .headerOverflow:
                 self.init(.headTooLarge, "the answer's head is too large", underlying: error)
-            case .unexpectedContentLength:
+            case .unexpectedContentLength, .invalidContentLength:
                 self.init(
-                    .conflictingLengths, "the answer's head contradicts itself about the body's length",
+                    .invalidLength, "the answer's head names no length that can be right",
                     underlying: error)
             default: self.init(.malformedAnswer, "the answer is no HTTP: \(error)", underlying: error)
             }
