@@ -64,6 +64,8 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
     public var omissions: [PathOmission]
+    /// How far the connection's packets bear the mark of their traffic class; nil for `.bestEffort`, which needs none.
+    public var marking: TrafficMarking?
 
     /// The attempt that won.
     public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }
