@@ -28,6 +28,6 @@ struct MPPaths: AsyncParsableCommand {
                                          what you know better, for this process
             """,
         version: projectVersion,
-        subcommands: [List.self, Watch.self, SetWord.self, Record.self, Replay.self],
+        subcommands: [List.self, Watch.self, SetWord.self, Budget.self, Record.self, Replay.self],
         defaultSubcommand: List.self)
 }
