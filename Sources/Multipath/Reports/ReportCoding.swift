@@ -33,6 +33,8 @@ extension EstablishmentReport: Codable {
         case duration = "establishment_ms"
         case handshakeRTT = "handshake_rtt_ms"
         case winReason = "win_reason"
+        case refutedAnswers = "refuted_answers"
+        case serviceRecords = "service_records"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -52,6 +54,8 @@ extension EstablishmentReport: Codable {
         try object.encode(attempts, forKey: .attempts)
         try object.encode(winReason, forKey: .winReason)
         try object.encode(omissions, forKey: .omissions)
+        if !serviceRecords.isEmpty { try object.encode(serviceRecords, forKey: .serviceRecords) }
+        if !refutedAnswers.isEmpty { try object.encode(refutedAnswers, forKey: .refutedAnswers) }
     }
 
     public init(from decoder: any Decoder) throws {
@@ -69,7 +73,9 @@ extension EstablishmentReport: Codable {
             duration: try object.decode(millisecondsForKey: .duration),
             handshakeRTT: try object.decodeIfPresent(millisecondsForKey: .handshakeRTT),
             attempts: try object.decode([AttemptReport].self, forKey: .attempts),
-            omissions: try object.decode([PathOmission].self, forKey: .omissions))
+            omissions: try object.decode([PathOmission].self, forKey: .omissions),
+            serviceRecords: try object.decodeIfPresent([ServiceRecord].self, forKey: .serviceRecords) ?? [],
+            refutedAnswers: try object.decodeIfPresent([RefutedAnswer].self, forKey: .refutedAnswers) ?? [])
     }
 }
 
