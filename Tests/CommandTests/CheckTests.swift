@@ -16,9 +16,19 @@ struct CheckTests {
             folder='\(certificates?.folder.path ?? "")'
             server ip addr add 203.0.113.66/32 dev lo
             export MULTIPATH_HOME=$PWD
+            # One thread a connection: the check makes several at once.
+            cat > tls.py <<'END'
+            import http.server, ssl, sys
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(sys.argv[2], sys.argv[3])
+            class Server(http.server.ThreadingHTTPServer):
+                def get_request(self):
+                    connection, peer = super().get_request()
+                    return context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), peer
+            Server((sys.argv[1], 443), http.server.SimpleHTTPRequestHandler).serve_forever()
+            END
             tls() {
-                server openssl s_server -quiet -accept "$2:443" -cert "$folder/$1.pem" -key "$folder/server.key" \
-                    -cert_chain "$folder/$1.pem" > /dev/null 2>&1 < <(sleep 600) &
+                server python3 tls.py "$2" "$folder/$1.pem" "$folder/server.key" > /dev/null 2>&1 &
                 wait_for "TLS" server bash -c "exec 3<>/dev/tcp/$2/443"
             }
             web() {
@@ -72,7 +82,7 @@ struct CheckTests {
             certificates, "tls good 203.0.113.1; check --cacert $folder/root.pem 203.0.113.1:443")
         #expect(found["fault"] == "none", "\(found)")
         #expect(found["status"] == "0 0")
-        // openssl's server makes sockets of plain TCP.
+        // Python's server makes sockets of plain TCP.
         #expect(
             found["sentence"]
                 == "All is well: wlan0 and wwan0 reach 203.0.113.1:443, by TCP: it does not speak MPTCP.")
@@ -93,6 +103,8 @@ struct CheckTests {
             END
             server python3 portal.py &
             wait_for "the portal" server bash -c "exec 3<>/dev/tcp/127.0.0.1/8081"
+            # On its link it answers for every address.
+            server ip addr add 192.0.2.200/24 dev w0
             server nft add table ip portal
             server nft add chain ip portal in '{ type nat hook prerouting priority -100; }'
             server nft add rule ip portal in iifname w0 tcp dport 80 redirect to :8081

@@ -130,7 +130,7 @@ struct CachingResolverTests {
         #expect(try await ask("wlan0") == 3)
     }
 
-    @Test("forgets the system's answers when the preferred path changes")
+    @Test("tells the system's answers on no other preferred path, and again where that one is back")
     func systemChanges() async throws {
         let inner = CountingResolver("192.0.2.1")
         let resolver = CachingResolver(inner, monitor: paths.monitor)
@@ -139,7 +139,12 @@ struct CachingResolverTests {
         paths.add(.wired("eth0"))
         _ = try await ask(resolver)
         #expect(inner.questions == 2)
+        // Wi-Fi was there all the time.
         paths.remove("eth0")
+        _ = try await ask(resolver)
+        #expect(inner.questions == 2)
+        paths.remove("wlan0")
+        paths.add(.wifi("wlan0"))
         _ = try await ask(resolver)
         #expect(inner.questions == 3)
     }
