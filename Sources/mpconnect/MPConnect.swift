@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import CommandTLS
 import Multipath
 import MultipathDNS
 
@@ -172,7 +173,7 @@ struct MPConnect: AsyncParsableCommand {
                 Connector(
                     monitor: monitor, resolver: resolver, observers: [WaitingObserver(console: console)]),
                 tls: tls
-                    ? TLS(
+                    ? ClientTLS(
                         host: destination.host,
                         protocols: alpn?.split(separator: ",").map(String.init) ?? [],
                         authorities: cacert, isVerified: !insecure) : nil)

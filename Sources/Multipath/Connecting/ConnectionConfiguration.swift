@@ -21,6 +21,11 @@ public struct ConnectionConfiguration: Sendable {
     /// TCP beside it, for a way that drops MPTCP's SYNs; `[.tcp]` is a race of plain TCP.
     public var protocols: Set<TransportProtocol> = [.mptcp, .tcp]
 
+    /// What the caller will offer by ALPN (RFC 7301), where it speaks HTTP: `["h2", "http/1.1"]`. With any, the host's HTTPS
+    /// records (RFC 9460) are asked for beside its addresses, by a resolver that can (`InterfaceResolver`): the addresses that
+    /// a record names for one of these protocols can be tried before the host's own are answered. They are in the report.
+    public var applicationProtocols: [String] = []
+
     /// How long connecting may take, name resolution and the race's milestone included. 10 s unless set.
     public var connectTimeout: Duration = .seconds(10)
     /// How long an attempt is alone before the next one starts, where nothing is known of its path: 250 ms unless set

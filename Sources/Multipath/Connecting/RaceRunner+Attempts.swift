@@ -33,7 +33,7 @@ extension RaceRunner {
             } catch {
                 running[id]?.confirmation = nil
                 end(id)
-                perform(machine.failed(id, reason: "\(error)", at: .now))
+                unconfirmed(id, error)
             }
         }
         running[id]?.confirmation = task
@@ -54,6 +54,16 @@ extension RaceRunner {
         }
         running[id]?.value = value
         perform(machine.confirmed(id, at: .now))
+    }
+
+    private func unconfirmed(_ id: RaceMachine.AttemptID, _ error: any Error) {
+        let reason = "\(error)"
+        let isRefuted = machine.attempts[id].outcome == .pending && error.refutesPeer
+        if isRefuted { names.refute(machine.attempts[id].candidate, reason) }
+        let level = names.level
+        perform(machine.failed(id, reason: reason, isRefuted: isRefuted, at: .now))
+        // At once, beside the next address: what one answer of a resolver is worth, the others may be as well.
+        if isRefuted, !isOver, names.level == level, mayAskNext { askNextResolver() }
     }
 
     func start(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {

@@ -33,6 +33,8 @@ extension EstablishmentReport: Codable {
         case duration = "establishment_ms"
         case handshakeRTT = "handshake_rtt_ms"
         case winReason = "win_reason"
+        case refutedAnswers = "refuted_answers"
+        case serviceRecords = "service_records"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -53,6 +55,8 @@ extension EstablishmentReport: Codable {
         try object.encode(winReason, forKey: .winReason)
         try object.encode(omissions, forKey: .omissions)
         try object.encodeIfPresent(marking, forKey: .marking)
+        if !serviceRecords.isEmpty { try object.encode(serviceRecords, forKey: .serviceRecords) }
+        if !refutedAnswers.isEmpty { try object.encode(refutedAnswers, forKey: .refutedAnswers) }
     }
 
     public init(from decoder: any Decoder) throws {
@@ -71,6 +75,8 @@ extension EstablishmentReport: Codable {
             handshakeRTT: try object.decodeIfPresent(millisecondsForKey: .handshakeRTT),
             attempts: try object.decode([AttemptReport].self, forKey: .attempts),
             omissions: try object.decode([PathOmission].self, forKey: .omissions),
+            serviceRecords: try object.decodeIfPresent([ServiceRecord].self, forKey: .serviceRecords) ?? [],
+            refutedAnswers: try object.decodeIfPresent([RefutedAnswer].self, forKey: .refutedAnswers) ?? [],
             marking: try object.decodeIfPresent(TrafficMarking.self, forKey: .marking))
     }
 }

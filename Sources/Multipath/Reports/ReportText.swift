@@ -30,6 +30,7 @@ extension EstablishmentReport: CustomStringConvertible {
         let addresses = addresses.map(\.description).joined(separator: ", ")
         var lines = [description, ReportLine.line("resolution", "\(resolution.shortText): \(addresses)")]
         lines += attempts.map { ReportLine.line("attempt", "\($0)") }
+        lines += refutedAnswers.map { ReportLine.line("refuted", "\($0)") }
         if let winText { lines.append(ReportLine.line("winner", winText)) }
         lines += omissions.map { ReportLine.line("left out", "\($0)") }
         return lines
@@ -51,6 +52,11 @@ extension EstablishmentReport: CustomStringConvertible {
             }
         return "\(winner.name): \(why)"
     }
+}
+
+extension RefutedAnswer: CustomStringConvertible {
+    /// `203.0.113.66 by SystemResolver, over wlan0: TLS: the certificate is for other names`
+    public var description: String { "\(address) by \(resolver), over \(interface): \(reason)" }
 }
 
 extension AttemptReport: CustomStringConvertible {
