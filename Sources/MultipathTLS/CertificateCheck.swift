@@ -45,7 +45,9 @@ public final class CertificateCheck: ChannelInboundHandler {
             guard CertificateNames.match(name, names) else { throw wrongName(names) }
         }
         guard let inspect else { return }
-        guard let certificate else { throw TLSFailure(.untrusted, "TLS: the server has no certificate") }
+        guard let certificate else {
+            throw CertificateFailure(.untrusted, reason: "the server has no certificate", names: [])
+        }
         try inspect(certificate)
     }
 
@@ -57,25 +59,26 @@ public final class CertificateCheck: ChannelInboundHandler {
         switch error {
         case NIOSSLError.handshakeFailed(let failure):
             let words = Self.words(failure)
-            guard words.contains("CERTIFICATE_VERIFY_FAILED") else {
-                return TLSFailure(.handshake, "TLS: \(words)")
-            }
-            return TLSFailure(
-                .untrusted, "TLS: the certificate is not trusted: \(reason(context)) (\(words))")
+            guard words.contains("CERTIFICATE_VERIFY_FAILED") else { return TLSFailure(words: words) }
+            return CertificateFailure(
+                .untrusted, reason: "the certificate is not trusted: \(reason(context)) (\(words))",
+                names: certificate(context)?.dnsNames ?? [])
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             return wrongName(certificate(context)?.dnsNames ?? [])
         case NIOSSLError.uncleanShutdown:
-            return TLSFailure(
-                .truncated, "TLS: the peer closed without TLS's farewell, so bytes may be missing")
+            var failure = TLSFailure(words: "the peer closed without TLS's farewell, so bytes may be missing")
+            failure.isTruncation = true
+            return failure
         default: return error
         }
     }
 
-    private func wrongName(_ names: [String]) -> TLSFailure {
+    private func wrongName(_ names: [String]) -> CertificateFailure {
         let list = names.isEmpty ? "no name" : names.joined(separator: ", ")
-        return TLSFailure(
+        return CertificateFailure(
             .wrongName,
-            "TLS: the certificate is for other names; \(name ?? "the address") is not among them: \(list)")
+            reason: "the certificate is for other names; \(name ?? "the address") is not among them: \(list)",
+            names: names)
     }
 
     private func certificate(_ context: ChannelHandlerContext) -> NIOSSLCertificate? {
@@ -104,7 +107,8 @@ public final class CertificateCheck: ChannelInboundHandler {
 }
 
 extension NIOSSLCertificate {
-    fileprivate var dnsNames: [String] {
+    /// The DNS names that it is for (RFC 5280 section 4.2.1.6).
+    public var dnsNames: [String] {
         _subjectAlternativeNames().filter { $0.nameType == .dnsName }
             .map { String(decoding: $0.contents, as: UTF8.self) }
     }

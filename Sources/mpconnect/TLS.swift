@@ -1,30 +1,15 @@
 import CommandSupport
+import CommandTLS
 import Multipath
 import MultipathNIO
-import MultipathTLS
+import NIOCore
 import NIOSSL
 
-/// TLS as the command's arguments want it.
-struct TLS: Sendable {
-    private let client: TLSClient
-
-    /// - Throws: `MessageError` where the authorities' file is not usable.
-    init(host: String, protocols: [String], authorities: String?, isVerified: Bool) throws {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.applicationProtocols = protocols
-        if let authorities { configuration.trustRoots = .file(authorities) }
-        if !isVerified { configuration.certificateVerification = .none }
-        do {
-            client = try TLSClient(host: host, configuration: configuration)
-        } catch let error as InvalidServerName {
-            throw MessageError("\(error)")
-        } catch {
-            throw MessageError(
-                "can't use the certificates in \(authorities ?? "the system's store"): \(error)")
-        }
+extension ClientTLS {
+    /// A bootstrap whose race is won by the first connection whose TLS is up.
+    func apply(to bootstrap: MultipathBootstrap) -> MultipathBootstrap {
+        bootstrap.protocolHandlers { handlers() }.raceUntil(.tlsHandshakeCompleted)
     }
-
-    func apply(to bootstrap: MultipathBootstrap) -> MultipathBootstrap { client.apply(to: bootstrap) }
 
     /// How the handshake went.
     static func report(of connection: MultipathConnection) async -> TLSReport {
@@ -34,16 +19,5 @@ struct TLS: Sendable {
         return TLSReport(
             version: version?.words ?? "TLS", applicationProtocol: connection.applicationProtocol,
             handshake: winner.flatMap { winner in winner.connectedAfter.map { winner.duration - $0 } })
-    }
-}
-
-extension TLSVersion {
-    fileprivate var words: String {
-        switch self {
-        case .tlsv1: "TLSv1"
-        case .tlsv11: "TLSv1.1"
-        case .tlsv12: "TLSv1.2"
-        case .tlsv13: "TLSv1.3"
-        }
     }
 }

@@ -17,8 +17,10 @@
             try await RawServer { connection, request in
                 let tag = tag(connection)
                 var start = 0
-                if let range = request.firstMatch(of: #/(?i)\nrange: bytes=(\d+)-\r/#.matchingSemantics(.unicodeScalar)),
-                    request.firstMatch(of: #/(?i)if-range: ([^\r]*)\r/#.matchingSemantics(.unicodeScalar)).map({ String($0.1) }) == tag
+                if let range = request.firstMatch(
+                    of: #/(?i)\nrange: bytes=(\d+)-\r/#.matchingSemantics(.unicodeScalar)),
+                    request.firstMatch(of: #/(?i)if-range: ([^\r]*)\r/#.matchingSemantics(.unicodeScalar))
+                        .map({ String($0.1) }) == tag
                 {
                     start = Int(range.1) ?? 0
                 }

@@ -191,15 +191,21 @@
         func clientCertificate() async throws {
             let nginx = try await Nginx(
                 "good", "ssl_verify_client optional_no_ca; location = /who { return 200 $ssl_client_s_dn; }")
+            let folder = nginx.certificates.folder.path
+            let made = try await Program.run([
+                "bash", "-c",
+                "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=visitor "
+                    + "-days 2 -keyout '\(folder)/visitor.key' -out '\(folder)/visitor.pem'",
+            ])
+            #expect(made.status == 0, "\(made.errors)")
+            let chain = try NIOSSLCertificate.fromPEMFile(folder + "/visitor.pem")
+            let key = try NIOSSLPrivateKey(file: folder + "/visitor.key", format: .pem)
             let client = nginx.client { configuration in
-                let chain = try? NIOSSLCertificate.fromPEMFile(nginx.certificates.chain("good"))
-                configuration.tls.certificateChain = (chain ?? []).map { .certificate($0) }
-                if let key = try? NIOSSLPrivateKey(file: nginx.certificates.key, format: .pem) {
-                    configuration.tls.privateKey = .privateKey(key)
-                }
+                configuration.tls.certificateChain = chain.map { .certificate($0) }
+                configuration.tls.privateKey = .privateKey(key)
             }
             let (_, body) = try await client.get(nginx.url("/who"), collectUpTo: 100)
-            #expect(String(buffer: body) == "CN=server")
+            #expect(String(buffer: body) == "CN=visitor")
             await client.close()
         }
     }

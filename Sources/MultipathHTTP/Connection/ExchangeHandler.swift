@@ -27,6 +27,8 @@
         private let ended: (_ isReusable: Bool) -> Void
         /// Why the whole connection has failed, where that is known better than this channel knows it.
         private let connectionError: () -> (any Error)?
+        /// Whether the server has said that it did not process the exchange.
+        private let isUnprocessed: () -> Bool
         private var context: ChannelHandlerContext?
         private var exchange: Exchange?
         private var isRequestComplete = false
@@ -36,16 +38,20 @@
         /// Nil while the answer is wanted; else how many more bytes of it are read and dropped.
         private var discardable: Int?
         private var isPaused = false
+        /// An error is about to be told.
+        private var isFailing = false
         private var hasPendingRead = false
         private var lastActivity = NIODeadline.now()
         private var stallCheck: Scheduled<Void>?
 
         init(
             _ kind: Kind, connectionError: @escaping () -> (any Error)? = { nil },
+            isUnprocessed: @escaping () -> Bool = { false },
             ended: @escaping (_ isReusable: Bool) -> Void
         ) {
             self.kind = kind
             self.connectionError = connectionError
+            self.isUnprocessed = isUnprocessed
             self.ended = ended
         }
 
@@ -59,8 +65,8 @@
         func begin(_ exchange: Exchange) {
             guard let context, context.channel.isActive, self.exchange == nil else {
                 exchange.failed(
-                    connectionError()
-                        ?? MultipathHTTPError(.connectionLost, "the connection had closed before"))
+                    MultipathHTTPError(
+                        .connectionLost, "the connection had closed before", underlying: connectionError()))
                 return ended(false)
             }
             guard exchange.attach(NIOLoopBound(self, eventLoop: context.eventLoop)) else {
@@ -211,15 +217,30 @@
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            if let exchange {
-                exchange.failed(MultipathHTTPError(error, hasHead: hasHead))
-                end(error)
+            if kind == .stream, exchange != nil {
+                // What is said of the connection, GOAWAY say, comes after what that does to its streams.
+                let bound = NIOLoopBound((self, error), eventLoop: context.eventLoop)
+                isFailing = true
+                context.eventLoop.execute { bound.value.0.fail(bound.value.1) }
+            } else if exchange != nil {
+                fail(error)
             }
             context.close(promise: nil)
         }
 
+        private func fail(_ error: any Error) {
+            guard let exchange else { return }
+            if isUnprocessed(), !hasHead {
+                exchange.failed(
+                    MultipathHTTPError(.refused, "the server did not process the request", underlying: error))
+            } else {
+                exchange.failed(MultipathHTTPError(connectionError() ?? error, hasHead: hasHead))
+            }
+            end(error)
+        }
+
         func channelInactive(context: ChannelHandlerContext) {
-            if let exchange {
+            if let exchange, !isFailing {
                 let error =
                     connectionError().map { MultipathHTTPError($0, hasHead: hasHead) }
                     ?? MultipathHTTPError(

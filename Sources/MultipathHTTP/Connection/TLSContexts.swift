@@ -43,8 +43,9 @@
             let key = try certificate.extractPublicKey().toSPKIBytes()
             let hash = Data(SHA256.hash(data: key)).base64EncodedString()
             guard hashes.contains(hash) else {
-                throw TLSFailure(
-                    .keyNotPinned, "TLS: the server's key \(hash) is none of those that are pinned")
+                throw CertificateFailure(
+                    .keyNotPinned, reason: "the server's key \(hash) is none of those that are pinned",
+                    names: certificate.dnsNames)
             }
         }
     }

@@ -44,8 +44,8 @@
         private(set) var digest: String?
         private(set) var fruitlessTries = 0
         /// How much was there at best: what is fetched again is no progress.
-    private var farthest: Int64 = 0
-    private var hasProgressed = false
+        private var farthest: Int64 = 0
+        private var hasProgressed = false
 
         /// - Parameters:
         ///   - note: what is known of what is there; nil for nothing.
@@ -54,7 +54,7 @@
             self.url = url
             let isUsable = note?.url == url && received > 0
             self.received = isUsable ? received : 0
-        farthest = self.received
+            farthest = self.received
             total = isUsable ? note?.total : nil
             validator = isUsable ? note?.validator : nil
         }

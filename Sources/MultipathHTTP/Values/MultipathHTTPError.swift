@@ -165,7 +165,7 @@
                 self.init(error.baseError, hasHead: hasHead)
             case is any NIOHTTP2Error:
                 self.init(.http2, "the server broke the rules of HTTP/2: \(error)", underlying: error)
-            case let error as TLSFailure where error.code == .truncated:
+            case let error as TLSFailure where error.isTruncation:
                 self.init(
                     hasHead ? .bodyCutShort : .connectionLost, error.description, underlying: error)
             default:
