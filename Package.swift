@@ -9,6 +9,7 @@ let strict: [SwiftSetting] =
     ? [.unsafeFlags(["-warnings-as-errors"])] : []
 
 let service = TargetDependencyCondition.when(traits: ["Service"])
+let http = TargetDependencyCondition.when(traits: ["HTTP"])
 
 let package = Package(
     name: "swift-multipath",
@@ -16,6 +17,8 @@ let package = Package(
         .library(name: "PathCore", targets: ["PathCore"]),
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .library(name: "MultipathTLS", targets: ["MultipathTLS"]),
+        .library(name: "MultipathHTTP", targets: ["MultipathHTTP"]),
         .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
         .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .library(name: "MultipathService", targets: ["MultipathService"]),
@@ -29,11 +32,17 @@ let package = Package(
         .trait(
             name: "Service",
             description: "MultipathService: swift-service-lifecycle, swift-metrics, swift-distributed-tracing"
-        )
+        ),
+        .trait(
+            name: "HTTP",
+            description:
+                "MultipathHTTP: swift-http-types, swift-nio-http2, swift-nio-extras, swift-crypto"
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        // For mpconnect's --tls and the tests. No library here depends on it: a program brings the TLS it wants.
+        // For MultipathTLS, on which mpconnect's --tls and MultipathHTTP stand. MultipathNIO does without: a program
+        // brings the TLS it wants.
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -41,6 +50,16 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        // For MultipathHTTP alone, with the trait HTTP: the values of requests and responses (RFC 9110) …
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // … HTTP/2 (RFC 9113), with its limits against floods …
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        // … gzip and deflate with a limit, CONNECT to proxies, and the codecs between those values and SwiftNIO's …
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        // … structured fields (RFC 9651), which digests and resumable uploads are written in …
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        // … and SHA-256, for pins of public keys (RFC 7469) and the digests of downloads (RFC 9530).
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
@@ -57,7 +76,8 @@ let package = Package(
             dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .target(
-            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "CAres"], swiftSettings: strict),
+            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "PathCore", "CAres"],
+            swiftSettings: strict),
         .target(
             name: "MultipathNIO",
             dependencies: [
@@ -66,6 +86,39 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        // Whether a certificate is the host's (RFC 9525), for all here that speak TLS by NIOSSL.
+        .target(
+            name: "MultipathTLS",
+            dependencies: [
+                "Multipath", "MultipathNIO", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MultipathHTTP",
+            dependencies: [
+                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOExtras", package: "swift-nio-extras", condition: http),
+                .product(
+                    name: "RawStructuredFieldValues", package: "swift-http-structured-headers",
+                    condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+                .product(name: "NIOTLS", package: "swift-nio", condition: http),
             ],
             swiftSettings: strict),
         .target(
@@ -86,16 +139,38 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
-        .executableTarget(
-            name: "mpconnect",
+        // The commands' TLS, and its errors in words.
+        .target(
+            name: "CommandTLS",
             dependencies: [
-                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport",
+                "MultipathTLS", "CommandSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        // `mppaths check`: what it finds, and the verdict.
+        .target(
+            name: "PathDoctor",
+            dependencies: [
+                "Multipath", "MultipathDNS", "LinuxNet", "CommandSupport", "CommandTLS",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+            name: "mpconnect",
+            dependencies: [
+                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport", "CommandTLS",
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mppaths",
+            dependencies: ["Multipath", "LinuxNet", "CommandSupport", "CommandTLS", "PathDoctor"],
+            swiftSettings: strict),
         // The lab's syscalls, which the library does without: namespaces, taps, packet sockets, mounts.
         .target(
             name: "LabNet", dependencies: ["LinuxNet", "PathCore", "CLab", "CLinux"], swiftSettings: strict),
@@ -145,6 +220,15 @@ let package = Package(
             name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"],
             path: "Tests/ModeProbe",
             swiftSettings: strict),
+        // The HTTP client that tests start in a lab.
+        .executableTarget(
+            name: "httpprobe",
+            dependencies: [
+                "MultipathHTTP", "Multipath", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            path: "Tests/HTTPProbe", swiftSettings: strict),
         // A thousand connections for a long time, of which nothing may grow.
         .executableTarget(
             name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
@@ -156,7 +240,7 @@ let package = Package(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
-            name: "MultipathTests", dependencies: ["Multipath", "LabNet", "TestSupport"],
+            name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
@@ -182,20 +266,39 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "MultipathHTTPTests",
+            dependencies: [
+                "MultipathHTTP", "Multipath", "MultipathTLS", "MultipathTesting", "LinuxNet", "LabNet",
+                "TestSupport",
+                "httpprobe", "mplab",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
         // The code in the documentation's pages, which scripts/snippets.py compares with it.
         .testTarget(
             name: "DocumentationSnippets",
             dependencies: [
-                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting",
-                "NetworkLab",
+                "Multipath", "MultipathDNS", "MultipathHTTP", "MultipathNIO", "MultipathService",
+                "MultipathTesting", "NetworkLab",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "LinuxNet", "LabNet",
-                "PathCore", "TestSupport",
+                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "MultipathTLS",
+                "PathDoctor",
+                "LinuxNet", "LabNet", "PathCore", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -209,7 +312,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "soak", "subflow-probe",
+                "httpprobe", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],
