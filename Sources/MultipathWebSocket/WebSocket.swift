@@ -26,7 +26,7 @@
         private let handler: NIOLoopBound<WebSocketHandler>
         private let endFuture: EventLoopFuture<WebSocketEnd>
         private let sentFrameSize: Int
-        private let isClient: Bool
+        let isClient: Bool
 
         init(_ opened: OpenedWebSocket, connection: MultipathConnection?) {
             channel = opened.channel
@@ -128,24 +128,16 @@
             try await call { handler, ticket, promise in handler.ping(ticket, promise) }
         }
 
-        /// Pings the peer, and does not wait: for a heartbeat, which sends its pings from a thread that must not be held up.
-        ///
-        /// ```swift
-        /// let heartbeat = Heartbeat(of: follower, pingSize: socket.pingSize) {
-        ///     socket.sendPing { _ in answered() }
-        /// } told: { … }
-        /// ```
-        ///
-        /// - Parameter answered: called on the channel's event loop with the time until the answer; never where the WebSocket
-        ///   ends before.
-        public func sendPing(answered: @escaping @Sendable (Duration) -> Void) {
-            let promise = channel.eventLoop.makePromise(of: Duration.self)
-            promise.futureResult.whenSuccess(answered)
-            channel.eventLoop.execute { [handler] in handler.value.ping(LoopTicket(), promise) }
-        }
-
         /// The bytes of a ping, and of its answer the other way round: a client's frames carry a mask of 4 bytes.
-        public var pingSize: Int { isClient ? 10 : 6 }
+        var pingSize: Int { isClient ? 10 : 6 }
+
+        /// Adds a handler of frames between their decoder and this object's own.
+        func addHandler(_ make: @escaping @Sendable () -> any ChannelHandler) async throws {
+            try await channel.eventLoop.submit { [channel, handler] in
+                if let end = handler.value.end { throw end.senderError }
+                try channel.pipeline.syncOperations.addHandler(make(), position: .before(handler.value))
+            }.get()
+        }
 
         /// How long ago the last frame of the peer came, of whatever kind; since the opening where none has.
         public func timeSinceReceived() async throws -> Duration {

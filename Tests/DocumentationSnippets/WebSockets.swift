@@ -35,11 +35,17 @@
         _ = roundTrip
     }
 
+    func keepAlive(_ socket: WebSocket) async throws {
+        // snippet
+        try await socket.startHeartbeat()
+        // end
+    }
+
     func follow(
         _ bootstrap: MultipathBootstrap, show: @escaping @Sendable (WebSocketMessage) -> Int
     ) async throws {
-        _  // snippet
-        = try await bootstrap.withReconnectingWebSocket("wss://feed.example/", progress: 0) {
+        // snippet
+        _ = try await bootstrap.withReconnectingWebSocket("wss://feed.example/", progress: 0) {
             socket, session, position in
             try await socket.send(.text("from \(position)"))
             while let message = try await socket.receive() {

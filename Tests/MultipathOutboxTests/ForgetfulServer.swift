@@ -16,6 +16,8 @@
             /// Requests of known keys, which are not done again.
             var repeated = 0
             var bodies: [String: String] = [:]
+            /// When so many are done, the server answers no more.
+            var limit = Int.max
         }
 
         let port: Int
@@ -39,6 +41,9 @@
                 .bind(host: "127.0.0.1", port: 0).get()
             port = channel.localAddress?.port ?? 0
         }
+
+        /// Answers no more when so many requests are done, so that a test has time for what it does then.
+        func hold(after count: Int) { ledgerBox.withLockedValue { $0.limit = count } }
 
         func close() async { try? await channel.close() }
 
@@ -74,7 +79,11 @@
                     (Int.random(in: 0..<8, using: &$0), Int.random(in: 0..<4, using: &$0))
                 }
                 let fails = dice < failures
-                ledger.withLockedValue { $0.received += 1 }
+                let isHeld = ledger.withLockedValue { ledger in
+                    ledger.received += 1
+                    return ledger.done.count >= ledger.limit
+                }
+                if isHeld { return }
                 // Lost, or refused for now, before anything is done.
                 if fails, kind == 0 { return context.close(promise: nil) }
                 if fails, kind == 1 { return respond(context, .serviceUnavailable) }

@@ -87,6 +87,19 @@
             }
         }
 
+        @Test("has a heartbeat beside its messages and its own pings")
+        func heartbeat() async throws {
+            try await WebSocketServer().run { url in
+                let socket = try await bootstrap.webSocket(url)
+                try await socket.startHeartbeat()
+                _ = try await socket.ping()
+                try await socket.send(.text("still here"))
+                #expect(try await socket.receive() == .text("still here"))
+                try await socket.close()
+                await #expect(throws: WebSocketError.self) { try await socket.startHeartbeat() }
+            }
+        }
+
         @Test("slows a sender down whose messages are not received, and then carries all of them")
         func backPressure() async throws {
             let isSlow = AsyncStream.makeStream(of: Void.self)
