@@ -37,6 +37,7 @@ module() {
 }
 module PathCore Sources/PathCore
 module LinuxNet Sources/LinuxNet
+module PathBroker Sources/PathBroker
 module LabNet Sources/LabNet
 module NetworkLab Sources/NetworkLab
 module Fuzz Fuzz/Sources
