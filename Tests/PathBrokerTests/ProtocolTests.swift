@@ -19,7 +19,7 @@ struct ProtocolTests {
     ]
 
     @Test("a request is read as it was written", arguments: requests)
-    func requests(_ request: BrokerRequest) {
+    func readsRequests(_ request: BrokerRequest) {
         let packet = request.packet(id: .max)
         #expect(packet.count <= BrokerProtocol.longestRequest / 2)
         let (id, result) = BrokerRequest.read(packet)
@@ -40,7 +40,7 @@ struct ProtocolTests {
     }
 
     @Test("a message is read as it was written")
-    func messages() {
+    func readsMessages() {
         let end = SubflowEnd(error: 110, reset: .prohibited, isTransient: true)
         let messages: [BrokerMessage] = [
             .done(id: 1), .refused(id: 2, BrokerFailure(.kernel, errno: 22, detail: "a \"line\"\n\u{1B}[1m ü")),
@@ -77,7 +77,7 @@ struct ProtocolTests {
                 .malformed
             ),
         ])
-    func malformed(_ text: String, _ refusal: BrokerRefusal) {
+    func refusesMalformed(_ text: String, _ refusal: BrokerRefusal) {
         #expect(BrokerRequest.read(Array(text.utf8)).1 == .failure(refusal))
     }
 
