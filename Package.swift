@@ -57,7 +57,9 @@ let package = Package(
         .target(name: "PathBroker", dependencies: ["LinuxNet", "PathCore"], swiftSettings: strict),
         .target(
             name: "Multipath",
-            dependencies: ["LinuxNet", "PathBroker", "PathCore", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "LinuxNet", "PathBroker", "PathCore", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .target(
             name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "CAres"], swiftSettings: strict),
@@ -139,14 +141,17 @@ let package = Package(
             swiftSettings: strict),
         // The broker's clients in simulated time, some of which lie; and a program that runs many such worlds.
         .target(
-            name: "BrokerSimulation", dependencies: ["PathBroker", "PathCore"], path: "Tests/BrokerSimulation",
+            name: "BrokerSimulation", dependencies: ["PathBroker", "PathCore"],
+            path: "Tests/BrokerSimulation",
             swiftSettings: strict),
         .executableTarget(
-            name: "broker-worlds", dependencies: ["BrokerSimulation", "PathBroker", "PathCore"], path: "Tests/BrokerWorlds",
+            name: "broker-worlds", dependencies: ["BrokerSimulation", "PathBroker", "PathCore"],
+            path: "Tests/BrokerWorlds",
             swiftSettings: strict),
         // Clients of the broker that need another process: other users', hostile ones.
         .executableTarget(
-            name: "broker-probe", dependencies: ["PathBroker", "LinuxNet", "PathCore"], path: "Tests/BrokerProbe",
+            name: "broker-probe", dependencies: ["PathBroker", "LinuxNet", "PathCore"],
+            path: "Tests/BrokerProbe",
             swiftSettings: strict),
         // A program that a test runs in a namespace.
         .executableTarget(
@@ -174,7 +179,9 @@ let package = Package(
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
             name: "PathBrokerTests",
-            dependencies: ["PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect"],
+            dependencies: [
+                "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "LabNet", "TestSupport"],

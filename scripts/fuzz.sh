@@ -65,7 +65,7 @@ END
 
 status=0
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver control addresses)
+[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver control addresses broker)
 for target in "${targets[@]}"; do
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"

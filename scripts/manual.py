@@ -29,12 +29,12 @@ def arguments(command):
     return [argument for argument in command.get("arguments", []) if argument.get("shouldDisplay", True)]
 
 
-def discussion(text):
+def discussion(text, heading=".SH"):
     """Sections begin with a line in capitals; indented lines keep their form."""
     lines = []
     for line in text.splitlines():
         if re.fullmatch(r"[A-Z][A-Z ]+", line):
-            lines.append(f".SH {line}")
+            lines.append(f"{heading} {line}")
         elif line.startswith("  "):
             lines += [".nf", safe(line), ".fi"]
         else:
@@ -74,11 +74,11 @@ def main():
         lines += [synopsis(child, f"{name} {child['commandName']}"), ".br"]
     if not children:
         lines.append(synopsis(command, name))
-    lines += [".SH DESCRIPTION", discussion(command.get("discussion", ""))]
+    lines += [".SH DESCRIPTION", safe(command.get("abstract", "")), ".PP", discussion(command.get("discussion", ""))]
     lines += options(command, ".SH OPTIONS")
     for child in children:
         lines += [f".SH {child['commandName'].upper()}", safe(child.get("abstract", "")), ".PP"]
-        lines += [discussion(child.get("discussion", ""))] + options(child, ".PP")
+        lines += [discussion(child.get("discussion", ""), ".SS")] + options(child, ".PP")
     print("\n".join(line for line in lines if line))
 
 

@@ -46,7 +46,9 @@ struct MPathD: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        if status, listen != nil { throw ValidationError("--status asks a running mpathd; --listen starts one") }
+        if status, listen != nil {
+            throw ValidationError("--status asks a running mpathd; --listen starts one")
+        }
         if json, !status { throw ValidationError("--json belongs to --status") }
     }
 
@@ -62,7 +64,8 @@ struct MPathD: AsyncParsableCommand {
 
     private func serve() async throws {
         guard let listener = try takeListener() else {
-            throw ValidationError("there is no socket to listen on: a service manager passed none; use --listen")
+            throw ValidationError(
+                "there is no socket to listen on: a service manager passed none; use --listen")
         }
         let broker = try Broker(journal: .ofService) { ServiceLog.shared.write($0) }
         let socket = Shared(listener)

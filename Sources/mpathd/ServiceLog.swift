@@ -21,7 +21,8 @@ final class ServiceLog: Sendable {
         switch log {
         case .dropped(let process, let user):
             ServiceManager.log(
-                "dropped process \(process) of user \(user)\(last)", priority: 5, fields("dropped", process, user))
+                "dropped process \(process) of user \(user)\(last)", priority: 5,
+                fields("dropped", process, user))
         case .heldUp(let process, let user):
             ServiceManager.log(
                 "process \(process) of user \(user) held its socket; the path manager's setting was put back\(last)",
@@ -30,7 +31,8 @@ final class ServiceLog: Sendable {
         }
     }
 
-    private func fields(_ event: String, _ process: Int32, _ user: UInt32) -> [(name: String, value: String)] {
+    private func fields(_ event: String, _ process: Int32, _ user: UInt32) -> [(name: String, value: String)]
+    {
         [("MPATHD_EVENT", event), ("MPATHD_CLIENT_PID", "\(process)"), ("MPATHD_CLIENT_UID", "\(user)")]
     }
 }

@@ -10,7 +10,9 @@ enum StatusText {
             "orders       \(status.orders)",
             "events       \(status.events)",
         ]
-        if status.heldUp > 0 { lines.append("held up      \(status.heldUp) times: the setting was put back by the watchdog") }
+        if status.heldUp > 0 {
+            lines.append("held up      \(status.heldUp) times: the setting was put back by the watchdog")
+        }
         for (refusal, count) in status.refusals.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             lines.append("refused      \(count) times: \(refusal.text)")
         }

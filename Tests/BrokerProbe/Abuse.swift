@@ -22,12 +22,20 @@ enum Abuse {
         tell("garbage", client.send([0, 255, 1, 2, 3]))
         tell("a text that is no object", client.send(Array("[1,2]".utf8)))
         tell("half an object", client.send(Array("{\"v\":1,\"id\":1,\"op\":\"he".utf8)))
-        tell("an object that is nested deeply", client.send(Array(String(repeating: "{\"a\":", count: 150).utf8)))
+        tell(
+            "an object that is nested deeply",
+            client.send(Array(String(repeating: "{\"a\":", count: 150).utf8)))
         tell("4,000 bytes", client.send([UInt8](repeating: UInt8(ascii: " "), count: 4_000)))
         tell("an unknown request", client.send(Array("{\"v\":1,\"id\":1,\"op\":\"open\"}".utf8)))
-        tell("a token that is no number", client.send(Array("{\"v\":1,\"id\":1,\"op\":\"attach\",\"token\":\"x\"}".utf8)))
-        tell("a number beyond 32 bits", client.send(Array("{\"v\":1,\"id\":1,\"op\":\"detach\",\"token\":4294967296}".utf8)))
-        tell("an order without its members", client.send(Array("{\"v\":1,\"id\":1,\"op\":\"create\",\"token\":1}".utf8)))
+        tell(
+            "a token that is no number",
+            client.send(Array("{\"v\":1,\"id\":1,\"op\":\"attach\",\"token\":\"x\"}".utf8)))
+        tell(
+            "a number beyond 32 bits",
+            client.send(Array("{\"v\":1,\"id\":1,\"op\":\"detach\",\"token\":4294967296}".utf8)))
+        tell(
+            "an order without its members",
+            client.send(Array("{\"v\":1,\"id\":1,\"op\":\"create\",\"token\":1}".utf8)))
         tell("hello again", client.request(.hello))
         tell("another version", client.send(Array("{\"v\":9,\"id\":1,\"op\":\"hello\"}".utf8)))
         tell("and after it", client.answer())
@@ -56,14 +64,18 @@ enum Abuse {
         _ = Glibc.pipe(&pipe)
         tell("a pipe", client.request(.prepare, passing: pipe[0]))
         tell("the daemon's own socket", client.request(.prepare, passing: client.socket.number))
-        tell("a socket of UDP", client.request(.prepare, passing: socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)))
+        tell(
+            "a socket of UDP",
+            client.request(.prepare, passing: socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)))
         let tcp = try StreamSocket(.ipv4, .tcp)
         tell("a socket of TCP", client.request(.prepare, passing: tcp.descriptor.number))
         let listening = try StreamSocket(.ipv6, .mptcp)
         try listening.listen(on: IPEndpoint(IPAddress(ipv6: 0, 1), port: 0))
         tell("a socket that listens", client.request(.prepare, passing: listening.descriptor.number))
         let connection = try ProbeConnection()
-        tell("a socket that is connected", client.request(.prepare, passing: connection.client.descriptor.number))
+        tell(
+            "a socket that is connected",
+            client.request(.prepare, passing: connection.client.descriptor.number))
         tell(
             "attach of the kernel's own",
             client.request(.attach(connection.token), passing: connection.client.descriptor.number))
@@ -83,9 +95,13 @@ enum Abuse {
         let create = SubflowAction.create(local, isBackup: false, remote: connection.remote)
         tell("an order before attach", client.request(.order(create, connection.token)))
         tell("attach with another's token", client.request(.attach(foreign.token), passing: number))
-        tell("attach with a token of no connection", client.request(.attach(ConnectionToken(1)), passing: number))
+        tell(
+            "attach with a token of no connection",
+            client.request(.attach(ConnectionToken(1)), passing: number))
         tell("attach", client.request(.attach(connection.token), passing: number))
-        tell("the other's attach", other.request(.attach(foreign.token), passing: foreign.client.descriptor.number))
+        tell(
+            "the other's attach",
+            other.request(.attach(foreign.token), passing: foreign.client.descriptor.number))
         tell("an order for the other's", client.request(.order(create, foreign.token)))
         tell("detach of the other's", client.request(.detach(foreign.token)))
         let elsewhere = IPEndpoint(IPAddress(ipv4: 0x7F00_0009), port: connection.remote.port)
@@ -95,7 +111,8 @@ enum Abuse {
         let nowhere = SubflowAction.LocalAddress(IPAddress(ipv4: 0xC633_6463), id: 2)
         tell(
             "a subflow from an address of another machine",
-            client.request(.order(.create(nowhere, isBackup: false, remote: connection.remote), connection.token)))
+            client.request(
+                .order(.create(nowhere, isBackup: false, remote: connection.remote), connection.token)))
         tell("announce of such an address", client.request(.order(.announce(nowhere), connection.token)))
         tell("a subflow", client.request(.order(create, connection.token)))
         let token = connection.token
@@ -106,13 +123,16 @@ enum Abuse {
         tell("events to the other", other.events.isEmpty ? "none" : "\(other.events)")
         for id in 3..<20 {
             let local = SubflowAction.LocalAddress(IPAddress(ipv4: 0x7F00_0000 + UInt32(id)), id: UInt8(id))
-            let answer = client.request(.order(.create(local, isBackup: true, remote: connection.remote), token))
+            let answer = client.request(
+                .order(.create(local, isBackup: true, remote: connection.remote), token))
             if answer != "done" {
                 tell("the subflow after \(id - 3 + 1)", answer)
                 break
             }
         }
-        tell("a subflow that is not there", client.request(.order(.destroy(local: elsewhere, remote: elsewhere), token)))
+        tell(
+            "a subflow that is not there",
+            client.request(.order(.destroy(local: elsewhere, remote: elsewhere), token)))
         // The connection's socket in another client's hands: it shows that it has it, and takes over.
         tell("attach by another holder", other.request(.attach(token), passing: number))
         tell("an order of the first one then", client.request(.order(create, token)))
@@ -134,7 +154,9 @@ enum Abuse {
         let reader = try ProbeClient(path)
         var sent = 0
         // Status after status, and none is read.
-        while sent < 100_000, reader.transmit(BrokerRequest.status.packet(id: 1), []) || errno == EAGAIN { sent += 1 }
+        while sent < 100_000, reader.transmit(BrokerRequest.status.packet(id: 1), []) || errno == EAGAIN {
+            sent += 1
+        }
         tell("a client that never reads", sent < 100_000 ? "end" : "served")
         let storm = try ProbeClient(path)
         var refusals: [String: Int] = [:]

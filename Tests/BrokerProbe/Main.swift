@@ -51,14 +51,18 @@ enum Main {
                 times.append(time)
             } else {
                 others[answer, default: 0] += 1
-                guard answer == "too_fast" || answer == "setting_busy" || answer == "socket_held" else { break }
+                guard answer == "too_fast" || answer == "setting_busy" || answer == "socket_held" else {
+                    break
+                }
                 usleep(2_000)
             }
         }
         times.sort()
         guard let last = times.last else { return say("none: \(others)") }
         func at(_ part: Double) -> Double { Double(times[Int(Double(times.count - 1) * part)]) / 1_000 }
-        say("\(times.count) prepared, p50 \(at(0.5)) p99 \(at(0.99)) most \(Double(last) / 1_000) µs, else \(others)")
+        say(
+            "\(times.count) prepared, p50 \(at(0.5)) p99 \(at(0.99)) most \(Double(last) / 1_000) µs, else \(others)"
+        )
     }
 
     private static func plain(_ count: Int) throws {
@@ -100,7 +104,9 @@ enum Main {
             guard let client = try? ProbeClient(path) else { continue }
             clients += 1
             while MonotonicTime.now < end {
-                let bytes = sent % 3 == 0 ? BrokerRequest.status.packet(id: 1) : [UInt8](repeating: 7, count: sent % 900)
+                let bytes =
+                    sent % 3 == 0
+                    ? BrokerRequest.status.packet(id: 1) : [UInt8](repeating: 7, count: sent % 900)
                 guard client.transmit(bytes, []) || errno == EAGAIN else { break }
                 sent += 1
                 var rest: UInt64 = 0

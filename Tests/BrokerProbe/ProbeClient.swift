@@ -40,7 +40,8 @@ final class ProbeClient {
             switch BrokerMessage(packet.bytes) {
             case .event(let event)?: events.append(event)
             case .refused(_, let failure)?:
-                return failure.refusal.rawValue + (failure.refusal == .kernel ? ": \(failure.detail ?? "")" : "")
+                return failure.refusal.rawValue
+                    + (failure.refusal == .kernel ? ": \(failure.detail ?? "")" : "")
             case .welcome?, .done?, .status?: return "done"
             case nil: return "nonsense"
             }
@@ -94,6 +95,8 @@ final class ProbeClient {
 struct ProbeConnection: ~Copyable {
     let client: StreamSocket
     let server: StreamSocket
+    /// Open for further subflows.
+    let listener: StreamSocket
     let remote: IPEndpoint
 
     /// - Parameter prepare: what is done to the socket before it is connected.
@@ -107,7 +110,10 @@ struct ProbeConnection: ~Copyable {
         Self.wait(listener.descriptor.number, POLLIN)
         guard let server = listener.accept() else { throw SystemError("accept", errno: EAGAIN) }
         // So that both sides know it to be established.
-        for (from, to) in [(client.descriptor.number, server.descriptor.number), (server.descriptor.number, client.descriptor.number)] {
+        for (from, to) in [
+            (client.descriptor.number, server.descriptor.number),
+            (server.descriptor.number, client.descriptor.number),
+        ] {
             var byte: UInt8 = 1
             _ = Glibc.send(from, &byte, 1, CInt(MSG_NOSIGNAL))
             Self.wait(to, POLLIN)
@@ -115,6 +121,7 @@ struct ProbeConnection: ~Copyable {
         }
         self.client = client
         self.server = server
+        self.listener = listener
         self.remote = remote
     }
 

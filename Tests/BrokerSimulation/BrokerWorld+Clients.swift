@@ -6,7 +6,8 @@ import PathCore
 extension BrokerWorld {
     /// A process sends a packet, where it has none under way: the daemon reads one at a time.
     mutating func request(_ id: ClientID) {
-        guard var process = processes[id], process.work == nil, process.open.isEmpty, !process.isDropped else { return }
+        guard var process = processes[id], process.work == nil, process.open.isEmpty, !process.isDropped
+        else { return }
         let number = process.nextID
         process.nextID += 1
         processes[id] = process
@@ -30,7 +31,9 @@ extension BrokerWorld {
     }
 
     private mutating func ask(_ process: Process) -> (BrokerRequest, UInt64?) {
-        func own() -> UInt64? { process.held.isEmpty ? nil : process.held[Int(process.nextID) % process.held.count] }
+        func own() -> UInt64? {
+            process.held.isEmpty ? nil : process.held[Int(process.nextID) % process.held.count]
+        }
         // A liar names any token, and passes any socket that it holds with it.
         let socket = own()
         let honest = socket.flatMap { sockets[$0]?.token }

@@ -148,7 +148,9 @@ public struct BrokerWorld {
     }
 
     private mutating func connect(_ cookie: UInt64) {
-        guard let socket = sockets[cookie], socket.token == nil, socket.isMPTCP, !socket.isListening else { return }
+        guard let socket = sockets[cookie], socket.token == nil, socket.isMPTCP, !socket.isListening else {
+            return
+        }
         // Few, so that they come again soon, as in a world of 2^32 they do some day.
         let token = ConnectionToken(UInt32(random.below(12)))
         guard !sockets.values.contains(where: { $0.token == token }) else { return }
@@ -183,7 +185,9 @@ public struct BrokerWorld {
 
     /// A process gives another one a descriptor.
     private mutating func pass() {
-        guard let from = anyProcess(), let to = anyProcess(), let cookie = processes[from]?.held.first else { return }
+        guard let from = anyProcess(), let to = anyProcess(), let cookie = processes[from]?.held.first else {
+            return
+        }
         guard processes[to]?.held.contains(cookie) == false else { return }
         processes[to]?.held.append(cookie)
         processes[to]?.proved.insert(cookie)
@@ -209,11 +213,15 @@ public struct BrokerWorld {
     }
 
     private mutating func sent(_ message: BrokerMessage, to id: ClientID) {
-        guard let process = processes[id] else { return fault("a message for a client that has gone: \(message)") }
+        guard let process = processes[id] else {
+            return fault("a message for a client that has gone: \(message)")
+        }
         switch message {
         case .event(let event):
             guard let token = event.token else { return }
-            if !process.tokens.contains(token) { fault("client \(id) is told of \(event), which is none of its own") }
+            if !process.tokens.contains(token) {
+                fault("client \(id) is told of \(event), which is none of its own")
+            }
         case .welcome(let number, _), .done(let number), .status(let number, _): close(number, of: id)
         case .refused(let number, _):
             refusalCount += 1
@@ -236,7 +244,9 @@ public struct BrokerWorld {
         processes[id]?.work = work
         switch work {
         case .prepare:
-            let others = processes.filter { $0.key != id && $0.value.user == process.user && $0.value.work == .prepare }
+            let others = processes.filter {
+                $0.key != id && $0.value.user == process.user && $0.value.work == .prepare
+            }
             if !others.isEmpty { fault("two sockets of user \(process.user) are prepared at once") }
             guard let socket = process.passed.flatMap({ sockets[$0] }) else {
                 // It was closed since: a descriptor keeps a socket, but here the world is simpler.

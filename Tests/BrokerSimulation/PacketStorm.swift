@@ -9,7 +9,8 @@ public enum PacketStorm {
         let local = SubflowAction.LocalAddress(IPAddress(ipv4: 0xC000_0202), id: 3, interface: 2)
         let remote = IPEndpoint(IPAddress(ipv6: 0x2001_0DB8_0000_0000, 1), port: 443)
         let token = ConnectionToken(0xDEAD_BEEF)
-        let facts = SubflowFacts(local: remote, remote: remote, localID: 1, remoteID: 2, isBackup: true, interface: 3)
+        let facts = SubflowFacts(
+            local: remote, remote: remote, localID: 1, remoteID: 2, isBackup: true, interface: 3)
         let requests: [BrokerRequest] = [
             .hello, .prepare, .attach(token), .detach(token), .status,
             .order(.create(local, isBackup: true, remote: IPEndpoint(local.address, port: 1)), token),
@@ -24,7 +25,8 @@ public enum PacketStorm {
             .event(.established(token, facts, isServer: false, deniesJoinToFirst: true)),
             .event(.announced(token, remoteID: 1, remote)), .event(.removed(token, remoteID: 1)),
             .event(.subflowEstablished(token, facts, error: nil)),
-            .event(.subflowClosed(token, facts, SubflowEnd(error: 110, reset: .prohibited, isTransient: true))),
+            .event(
+                .subflowClosed(token, facts, SubflowEnd(error: 110, reset: .prohibited, isTransient: true))),
             .event(.subflowPriority(token, facts)),
         ]
         let packets = requests.map { $0.packet(id: 7) } + messages.map(\.packet)
@@ -39,7 +41,8 @@ public enum PacketStorm {
     }
 
     private static let pieces = [
-        "1e999", "-0", "18446744073709551616", "null", "true", "[[[[[[[[[[[[[[[[[[", "\\u0000", "\\ud800", "{}", "1.5",
+        "1e999", "-0", "18446744073709551616", "null", "true", "[[[[[[[[[[[[[[[[[[", "\\u0000", "\\ud800",
+        "{}", "1.5",
         "\"", "4294967296", "::ffff:1.2.3.4", "-1",
     ].map { Array($0.utf8) }
 
@@ -50,7 +53,9 @@ public enum PacketStorm {
         case 1: if place < bytes.count { bytes[place] = UInt8(truncatingIfNeeded: random.next()) }
         case 2: if place < bytes.count { bytes.remove(at: place) }
         case 3: bytes.insert(contentsOf: pieces[random.below(pieces.count)], at: place)
-        case 4: bytes.replaceSubrange(place..., with: packets[random.below(packets.count)].suffix(random.below(60)))
+        case 4:
+            bytes.replaceSubrange(
+                place..., with: packets[random.below(packets.count)].suffix(random.below(60)))
         default:
             let end = min(bytes.count, place + random.below(8))
             bytes.replaceSubrange(place..<end, with: pieces[random.below(pieces.count)])

@@ -15,7 +15,7 @@ struct DaemonTests {
         chmod 700 journal
         chown 65533 journal
         start_daemon() {
-            RUNTIME_DIRECTORY=/run/work/journal $service "$bin/mpathd" --listen $MPATHD_SOCKET 2>> daemon &
+            RUNTIME_DIRECTORY=/run/work/journal $service "$bin/mpathd" --listen $MPATHD_SOCKET > /dev/null 2>> daemon &
             daemon=$!
             wait_for "mpathd" "$bin/mpathd" --status
         }
@@ -31,6 +31,8 @@ struct DaemonTests {
     func abuse() async throws {
         let result = try await run(
             """
+            # For the other end: it would refuse the third.
+            ip mptcp limits set subflows 8 add_addr_accepted 8
             $user "$bin/broker-probe" abuse $MPATHD_SOCKET
             echo "of another namespace: $($user unshare -Urn "$bin/broker-probe" elsewhere $MPATHD_SOCKET)"
             cat /proc/sys/net/mptcp/path_manager

@@ -25,22 +25,29 @@ struct MachineTests {
         ) -> [BrokerMachine.Action] {
             lastRequest += 1
             return machine.packet(
-                request.packet(id: lastRequest), descriptors: descriptors ?? (request.takesDescriptor ? 1 : 0),
+                request.packet(id: lastRequest),
+                descriptors: descriptors ?? (request.takesDescriptor ? 1 : 0),
                 isCut: false, from: id, at: now)
         }
 
-        mutating func answer(_ id: BrokerMachine.ClientID, _ answer: BrokerMachine.Answer) -> [BrokerMachine.Action] {
+        mutating func answer(
+            _ id: BrokerMachine.ClientID, _ answer: BrokerMachine.Answer
+        ) -> [BrokerMachine.Action] {
             machine.answered(answer, from: id, at: now)
         }
 
         var done: BrokerMessage { .done(id: lastRequest) }
-        func refused(_ refusal: BrokerRefusal) -> BrokerMessage { .refused(id: lastRequest, BrokerFailure(refusal)) }
+        func refused(_ refusal: BrokerRefusal) -> BrokerMessage {
+            .refused(id: lastRequest, BrokerFailure(refusal))
+        }
 
-        static let socket = PassedSocketFacts(isInternet: true, isMPTCP: true, isInUse: true, namespace: 7, cookie: 11)
+        static let socket = PassedSocketFacts(
+            isInternet: true, isMPTCP: true, isInUse: true, namespace: 7, cookie: 11)
         static let remote = IPEndpoint("203.0.113.1:443")!
         static let facts = ConnectionFacts(cookie: 11, user: 1_000, remote: remote, additionalSubflows: 0)
 
-        mutating func attach(_ id: BrokerMachine.ClientID, _ token: ConnectionToken) -> [BrokerMachine.Action] {
+        mutating func attach(_ id: BrokerMachine.ClientID, _ token: ConnectionToken) -> [BrokerMachine.Action]
+        {
             _ = ask(id, .attach(token))
             _ = answer(id, .examined(Self.socket))
             _ = answer(id, .found(Self.facts))
@@ -64,7 +71,8 @@ struct MachineTests {
             (PassedSocketFacts(), BrokerRefusal.noInternetSocket),
             (PassedSocketFacts(isInternet: true), .noMPTCPSocket),
             (PassedSocketFacts(isInternet: true, isMPTCP: true, namespace: 8, cookie: 1), .otherNamespace),
-            (PassedSocketFacts(isInternet: true, isMPTCP: true), .otherNamespace), (World.socket, .socketInUse),
+            (PassedSocketFacts(isInternet: true, isMPTCP: true), .otherNamespace),
+            (World.socket, .socketInUse),
         ] {
             _ = world.ask(1, .prepare)
             #expect(world.answer(1, .examined(change)) == [.send(1, world.refused(refusal))])
@@ -77,7 +85,10 @@ struct MachineTests {
         #expect(world.ask(1, .order(Self.create, Self.token)) == [.send(1, world.refused(.foreignToken))])
         #expect(world.attach(1, Self.token) == [.send(1, world.done)])
         for other in [2, 3] as [BrokerMachine.ClientID] {
-            #expect(world.ask(other, .order(Self.create, Self.token)) == [.send(other, world.refused(.foreignToken))])
+            #expect(
+                world.ask(other, .order(Self.create, Self.token)) == [
+                    .send(other, world.refused(.foreignToken))
+                ])
             #expect(world.ask(other, .detach(Self.token)) == [.send(other, world.refused(.foreignToken))])
         }
         // Another socket than the token's.
@@ -112,7 +123,9 @@ struct MachineTests {
         var world = World(clients: [1_000])
         let other = IPEndpoint("198.51.100.9:443")!
         // Before it is attached, too.
-        #expect(world.machine.event(.announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!), at: world.now) == [])
+        #expect(
+            world.machine.event(
+                .announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!), at: world.now) == [])
         let attached = world.attach(1, Self.token)
         #expect(attached.count == 2 && attached.first == .send(1, world.done))
         let local = SubflowAction.LocalAddress(IPAddress("192.0.2.2")!, id: 1)
@@ -142,7 +155,9 @@ struct MachineTests {
         let failed = world.machine.answered(.finished(BrokerFailure(.socketHeld)), from: 1, at: world.now)
         #expect(failed.count == 1)
         let refused = world.answer(2, .waited)
-        guard case .send(2, .refused(_, let failure))? = refused.first else { return #expect(Bool(false), "\(refused)") }
+        guard case .send(2, .refused(_, let failure))? = refused.first else {
+            return #expect(Bool(false), "\(refused)")
+        }
         #expect(failure.refusal == .socketHeld)
         #expect(world.ask(3, .prepare) == [.work(3, .examine)])
         world.now = world.now.advanced(by: BrokerLimits().heldPause)

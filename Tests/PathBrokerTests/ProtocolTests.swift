@@ -15,7 +15,8 @@ struct ProtocolTests {
         .order(.create(local, isBackup: true, remote: remote), token),
         .order(.withdraw(.init(IPAddress("2001:db8::2")!, id: 0)), token),
         .order(.destroy(local: remote6, remote: remote6), token),
-        .order(.prioritize(local: remote, remote: remote, isBackup: false), token), .order(.announce(local), token),
+        .order(.prioritize(local: remote, remote: remote, isBackup: false), token),
+        .order(.announce(local), token),
     ]
 
     @Test("a request is read as it was written", arguments: requests)
@@ -43,14 +44,17 @@ struct ProtocolTests {
     func readsMessages() {
         let end = SubflowEnd(error: 110, reset: .prohibited, isTransient: true)
         let messages: [BrokerMessage] = [
-            .done(id: 1), .refused(id: 2, BrokerFailure(.kernel, errno: 22, detail: "a \"line\"\n\u{1B}[1m ü")),
+            .done(id: 1),
+            .refused(id: 2, BrokerFailure(.kernel, errno: 22, detail: "a \"line\"\n\u{1B}[1m ü")),
             .welcome(id: 3, BrokerWelcome(namespace: 1 << 40, boot: "b-1", limits: BrokerLimits())),
             .status(id: 4, Self.status), .event(.lost), .event(.closed(Self.token)),
             .event(.created(Self.token, Self.facts, isServer: true, deniesJoinToFirst: false)),
             .event(.established(Self.token, Self.facts, isServer: false, deniesJoinToFirst: true)),
-            .event(.announced(Self.token, remoteID: 1, Self.remote)), .event(.removed(Self.token, remoteID: 2)),
+            .event(.announced(Self.token, remoteID: 1, Self.remote)),
+            .event(.removed(Self.token, remoteID: 2)),
             .event(.subflowEstablished(Self.token, Self.facts, error: nil)),
-            .event(.subflowClosed(Self.token, Self.facts, end)), .event(.subflowPriority(Self.token, Self.facts)),
+            .event(.subflowClosed(Self.token, Self.facts, end)),
+            .event(.subflowPriority(Self.token, Self.facts)),
         ]
         for message in messages { #expect(BrokerMessage(message.packet) == message) }
     }

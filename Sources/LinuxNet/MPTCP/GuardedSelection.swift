@@ -81,7 +81,8 @@ package final class GuardedSelection: Sendable {
         let result = disconnect(socket.number)
         let failure = result < 0 ? errno : 0
         guard end(number) else {
-            throw SystemError("select the path manager of a socket", errno: ETIMEDOUT, detail: "the socket is held")
+            throw SystemError(
+                "select the path manager of a socket", errno: ETIMEDOUT, detail: "the socket is held")
         }
         // Not `systemCall`: the descriptor is another process's choice.
         if failure != 0 { throw SystemError("disconnect a socket", errno: failure) }
@@ -92,7 +93,8 @@ package final class GuardedSelection: Sendable {
 
     private func begin() throws(SystemError) -> UInt64 {
         let (seconds, attoseconds) = Self.patience.components
-        let deadline = DispatchTime.now() + .nanoseconds(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        let deadline =
+            DispatchTime.now() + .nanoseconds(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
         guard gate.wait(timeout: deadline) == .success else {
             throw SystemError("change \(setting.path)", errno: EWOULDBLOCK)
         }
@@ -169,7 +171,9 @@ package final class GuardedSelection: Sendable {
     private func alarmRang() -> Bool {
         let wasHeldUp = state.withLock { state in
             // An alarm of the change before may be heard late; this one's is to come.
-            guard let begun = state.change?.begun, begun.duration(to: .now) >= Self.limit else { return false }
+            guard let begun = state.change?.begun, begun.duration(to: .now) >= Self.limit else {
+                return false
+            }
             state.heldUp += 1
             putBack(&state)
             return true

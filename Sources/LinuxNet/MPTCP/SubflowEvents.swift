@@ -132,7 +132,8 @@ extension SystemError {
     /// What stands in the way of listening, as an error.
     package init(_ limit: ControlLimit) {
         self.init(
-            "listen to the path manager", errno: limit == .noPrivilege ? EPERM : ENOENT, detail: limit.description)
+            "listen to the path manager", errno: limit == .noPrivilege ? EPERM : ENOENT,
+            detail: limit.description)
     }
 }
 

@@ -36,7 +36,8 @@ package enum ServiceManager {
     /// - Parameters:
     ///   - priority: as syslog(3) counts: 6 is informational, 4 a warning, 3 an error.
     ///   - fields: for programs, by their names in capitals. A value has no line break.
-    package static func log(_ message: String, priority: Int, _ fields: [(name: String, value: String)] = []) {
+    package static func log(_ message: String, priority: Int, _ fields: [(name: String, value: String)] = [])
+    {
         if ProcessEnvironment.value("JOURNAL_STREAM") != nil {
             var text = "MESSAGE=\(message)\nPRIORITY=\(priority)\nSYSLOG_IDENTIFIER=mpathd\n"
             for field in fields { text += "\(field.name)=\(field.value)\n" }

@@ -17,6 +17,8 @@ extension RouteTables {
                 $0.rtm_family = isIPv4 ? AddressFamily.ipv4 : AddressFamily.ipv6
                 $0.rtm_dst_len = isIPv4 ? 32 : 128
                 $0.rtm_src_len = isIPv4 ? 32 : 128
+                // Without it the kernel takes the destination for on-link where the rules forbid the interface.
+                $0.rtm_flags = RouteFlags.fibMatch
             }
             request.put(RouteAttribute.destination, destination)
             request.put(RouteAttribute.source, source)

@@ -48,8 +48,11 @@ package enum LocalPackets {
     /// - Parameter mode: the file's, for who may connect: 0o666 for everyone.
     /// - Throws: EADDRINUSE where a process listens there, ENAMETOOLONG beyond 107 bytes, EEXIST where another kind of
     ///   file has the name.
-    package static func listen(at path: String, mode: UInt32, backlog: CInt = 128) throws(SystemError) -> Descriptor {
-        let socket = Descriptor(owning: try systemCall("make a local socket") { Glibc.socket(AF_UNIX, kind, 0) })
+    package static func listen(
+        at path: String, mode: UInt32, backlog: CInt = 128
+    ) throws(SystemError) -> Descriptor {
+        let socket = Descriptor(
+            owning: try systemCall("make a local socket") { Glibc.socket(AF_UNIX, kind, 0) })
         try removeStale(path)
         // The mode counts from the beginning: no other thread makes files meanwhile, or they have too few rights.
         let mask = umask(0o777 & ~mode)
@@ -65,7 +68,8 @@ package enum LocalPackets {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw SystemError("listen at \(path)", errno: EEXIST, detail: "a file that is no socket has the name")
+            throw SystemError(
+                "listen at \(path)", errno: EEXIST, detail: "a file that is no socket has the name")
         }
         do throws(SystemError) {
             _ = try connect(to: path)
@@ -171,7 +175,9 @@ package enum LocalPackets {
     }
 
     /// Ends a connection both ways: a thread that waits for a packet finds the end.
-    package static func shutDown(_ socket: borrowing Descriptor) { _ = shutdown(socket.number, CInt(SHUT_RDWR)) }
+    package static func shutDown(_ socket: borrowing Descriptor) {
+        _ = shutdown(socket.number, CInt(SHUT_RDWR))
+    }
 
     /// What a wait ended with.
     package enum Wake: Sendable {

@@ -33,7 +33,10 @@ extension SocketOption {
 
     /// The network namespace of this thread, by a socket made for the question.
     package static func namespaceCookie() throws(SystemError) -> UInt64 {
-        guard let cookie = cookie(try LocalSocket.make().number, CInt(MP_SO_NETNS_COOKIE)) else {
+        // Open for as long as it is asked.
+        let socket = try LocalSocket.make()
+        defer { extendLifetime(socket) }
+        guard let cookie = cookie(socket.number, CInt(MP_SO_NETNS_COOKIE)) else {
             throw SystemError("ask which network namespace this is", errno: ENOPROTOOPT)
         }
         return cookie

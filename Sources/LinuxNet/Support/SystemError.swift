@@ -63,10 +63,14 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Another process has told of the kernel's ENOTCONN.
-    package static func notReady(_ operation: String) -> SystemError { SystemError(operation, errno: ENOTCONN) }
+    package static func notReady(_ operation: String) -> SystemError {
+        SystemError(operation, errno: ENOTCONN)
+    }
 
     /// Another process has not answered.
-    package static func unanswered(_ operation: String) -> SystemError { SystemError(operation, errno: ETIMEDOUT) }
+    package static func unanswered(_ operation: String) -> SystemError {
+        SystemError(operation, errno: ETIMEDOUT)
+    }
 
     /// ENOTCONN: there is no connection any more.
     package static func isNotConnected(_ errno: CInt) -> Bool { errno == ENOTCONN }

@@ -178,7 +178,8 @@ package final class BrokerClient: @unchecked Sendable {
     }
 
     private func transmit(
-        _ request: BrokerRequest, _ passed: CInt?, patience: Duration?, _ completion: @escaping (Outcome) -> Void
+        _ request: BrokerRequest, _ passed: CInt?, patience: Duration?,
+        _ completion: @escaping (Outcome) -> Void
     ) {
         guard let link else { return completion(.notSent) }
         lastID &+= 1

@@ -40,7 +40,8 @@ package enum BrokerInquiry {
     ) throws(SystemError) -> BrokerMessage? {
         guard LocalPackets.wait(for: socket, until: deadline) else { throw .unanswered("ask mpathd") }
         guard
-            let packet = try LocalPackets.receive(from: socket, limit: BrokerProtocol.longestAnswer, waits: false)
+            let packet = try LocalPackets.receive(
+                from: socket, limit: BrokerProtocol.longestAnswer, waits: false)
         else { return nil }
         return BrokerMessage(packet.bytes)
     }

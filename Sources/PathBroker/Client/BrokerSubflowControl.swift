@@ -16,7 +16,9 @@ package final class BrokerSubflowControl: SubflowControl {
     private var attachments: [ConnectionToken: Attachment] = [:]
 
     /// Hears what became of an order that `perform` has said is under way.
-    package var onOutcome: (Result<SubflowOutcome, SystemError>, SubflowAction, ConnectionToken) -> Void = { _, _, _ in }
+    package var onOutcome: (Result<SubflowOutcome, SystemError>, SubflowAction, ConnectionToken) -> Void = {
+        _, _, _ in
+    }
     /// Hears that a connection is not steered, and why.
     package var onRefusal: (ControlLimit, ConnectionToken) -> Void = { _, _ in }
 
@@ -95,7 +97,8 @@ package final class BrokerSubflowControl: SubflowControl {
             case .alreadyGone: .success(.alreadyGone)
             case .foreignSocket, .foreignToken: .success(.refused(ControlLimit(failure)))
             case .notReady: .failure(.notReady("have mpathd steer"))
-            default: .failure(.refused("have mpathd steer", failure.errno, failure.detail ?? failure.refusal.text))
+            default:
+                .failure(.refused("have mpathd steer", failure.errno, failure.detail ?? failure.refusal.text))
             }
         case .lost, .notSent: .failure(.unanswered("have mpathd steer"))
         }

@@ -67,7 +67,9 @@ package final class Broker: Sendable {
             do throws(SystemError) {
                 start(try LocalPackets.accept(on: listener))
             } catch {
-                guard error.isPassing || error.isOutOfDescriptors || error.isConnectionAborted else { throw error }
+                guard error.isPassing || error.isOutOfDescriptors || error.isConnectionAborted else {
+                    throw error
+                }
                 // Without a descriptor the client waits; the listener stays ready meanwhile.
                 log(.note("\(error)"))
                 ThreadPause.sleep(.milliseconds(100))
@@ -117,7 +119,8 @@ package final class Broker: Sendable {
                     session.end()
                     log(.dropped(process: session.peer.process, user: session.peer.user))
                 case .verify(let tokens): thread.submit { [self] in verify(tokens) }
-                case .hideAnnouncements: thread.submit { [self] in events.hideAnnouncements(for: .seconds(1)) }
+                case .hideAnnouncements:
+                    thread.submit { [self] in events.hideAnnouncements(for: .seconds(1)) }
                 }
             }
         }

@@ -86,7 +86,9 @@ struct EarlyEvents: Sendable {
         case .removed, .closed:
             events.removeAll { known in
                 guard known.token == token else { return false }
-                if case .removed(_, let gone) = event, case .announced(_, let id, _) = known.event { return id == gone }
+                if case .removed(_, let gone) = event, case .announced(_, let id, _) = known.event {
+                    return id == gone
+                }
                 return event == .closed(token)
             }
             return

@@ -58,7 +58,9 @@ extension BrokerMachine {
 
     /// Begins a request's work, now or again.
     private mutating func start(_ id: ClientID, at now: MonotonicTime) -> [Action] {
-        guard let client = clients[id], let request = client.request, var user = users[client.user] else { return [] }
+        guard let client = clients[id], let request = client.request, var user = users[client.user] else {
+            return []
+        }
         defer { if users[client.user] != nil { users[client.user] = user } }
         switch request.content {
         case .hello:
@@ -77,7 +79,8 @@ extension BrokerMachine {
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
             // One at a time, so that a user whose sockets are held has the setting changed once.
             let isBusy = user.clients.contains { other in
-                other != id && clients[other]?.request.map { $0.content == .prepare && $0.step != .waiting } ?? false
+                other != id
+                    && clients[other]?.request.map { $0.content == .prepare && $0.step != .waiting } ?? false
             }
             if isBusy { return [.work(id, .wait(limits.turn))] }
             guard user.prepares.spend(at: now) else { return refuse(id, request.id, .tooFast) }
@@ -108,7 +111,9 @@ extension BrokerMachine {
         case (.examining, .examined(let facts)): return examined(id, request, facts, at: now)
         case (.looking, .found(let facts)): return found(id, client, request, facts, at: now)
         case (.preparing, .finished(let failure)):
-            if failure?.refusal == .socketHeld { users[client.user]?.heldUntil = now.advanced(by: limits.heldPause) }
+            if failure?.refusal == .socketHeld {
+                users[client.user]?.heldUntil = now.advanced(by: limits.heldPause)
+            }
             return finished(id, request, failure)
         case (.checking, .finished(nil)): return attach(id, client, request)
         case (.asking, .finished(nil)):
@@ -152,7 +157,9 @@ extension BrokerMachine {
     ) -> [Action] {
         switch request.content {
         case .attach(let token):
-            guard let facts, facts.cookie == request.cookie else { return refuse(id, request.id, .foreignToken) }
+            guard let facts, facts.cookie == request.cookie else {
+                return refuse(id, request.id, .foreignToken)
+            }
             clients[id]?.request?.remote = facts.remote
             return step(id, .checking, .check(token), at: now)
         case .order(let action, let token):
@@ -170,7 +177,8 @@ extension BrokerMachine {
     }
 
     private mutating func order(
-        _ id: ClientID, _ client: Client, _ request: Request, _ action: SubflowAction, _ token: ConnectionToken,
+        _ id: ClientID, _ client: Client, _ request: Request, _ action: SubflowAction,
+        _ token: ConnectionToken,
         _ connection: Connection, _ facts: ConnectionFacts, at now: MonotonicTime
     ) -> [Action] {
         switch action {
@@ -187,7 +195,8 @@ extension BrokerMachine {
     }
 
     private mutating func attach(_ id: ClientID, _ client: Client, _ request: Request) -> [Action] {
-        guard case .attach(let token) = request.content, let cookie = request.cookie, let remote = request.remote
+        guard case .attach(let token) = request.content, let cookie = request.cookie,
+            let remote = request.remote
         else { return [] }
         var actions: [Action] = []
         var connection = Connection(owner: id, cookie: cookie, remote: remote)
@@ -209,7 +218,8 @@ extension BrokerMachine {
         return actions
     }
 
-    private mutating func finished(_ id: ClientID, _ request: Request, _ failure: BrokerFailure?) -> [Action] {
+    private mutating func finished(_ id: ClientID, _ request: Request, _ failure: BrokerFailure?) -> [Action]
+    {
         if let failure { return refuse(id, request.id, failure) }
         return finish(id, .done(id: request.id))
     }

@@ -131,7 +131,9 @@ package struct BrokerMachine: Sendable {
     // MARK: What it knows
 
     /// Whether nothing is kept of any client.
-    package var isEmpty: Bool { clients.isEmpty && connections.isEmpty && users.values.allSatisfy { $0.clients.isEmpty } }
+    package var isEmpty: Bool {
+        clients.isEmpty && connections.isEmpty && users.values.allSatisfy { $0.clients.isEmpty }
+    }
     /// Whether a client has been told to go, and is not yet gone.
     package func isDropped(_ id: ClientID) -> Bool { clients[id]?.isDropped ?? true }
     /// How many users something is remembered of.
@@ -168,7 +170,8 @@ package struct BrokerMachine: Sendable {
         users[user]?.clients.insert(id)
         guard users[user]?.connects.spend(at: now) == true else { return drop(id, .tooFast, .tooFast) }
         let isFull =
-            clients.count > limits.clients || users[user].map { $0.clients.count > limits.clientsPerUser } ?? true
+            clients.count > limits.clients
+            || users[user].map { $0.clients.count > limits.clientsPerUser } ?? true
         return isFull ? drop(id, .tooManyClients, .tooManyClients) : []
     }
 
@@ -193,7 +196,8 @@ package struct BrokerMachine: Sendable {
         guard users.count > limits.clients else { return }
         for (number, var user) in users where user.clients.isEmpty {
             let isSpent =
-                !user.connects.isFull(at: now) || !user.prepares.isFull(at: now) || !user.packets.isFull(at: now)
+                !user.connects.isFull(at: now) || !user.prepares.isFull(at: now)
+                || !user.packets.isFull(at: now)
                 || !user.orders.isFull(at: now) || user.heldUntil.map { $0 > now } ?? false
             if !isSpent { users[number] = nil }
         }
@@ -202,7 +206,9 @@ package struct BrokerMachine: Sendable {
     func isHeldUp(_ user: User, except id: ClientID, at now: MonotonicTime) -> Bool {
         if let until = user.heldUntil, now < until { return true }
         return user.clients.contains { other in
-            guard other != id, let request = clients[other]?.request, request.step != .waiting else { return false }
+            guard other != id, let request = clients[other]?.request, request.step != .waiting else {
+                return false
+            }
             return request.since.duration(to: now) > limits.longestCall
         }
     }

@@ -105,7 +105,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     /// Whether another attempt may find it gone: it is not the program's or the kernel's own.
     package var mayPass: Bool {
         switch self {
-        case .mptcpDisabled, .settingReadOnly, .settingUnjournalled, .settingBusy, .brokerRefused, .brokerSilent,
+        case .mptcpDisabled, .settingReadOnly, .settingUnjournalled, .settingBusy, .brokerRefused,
+            .brokerSilent,
             .failed:
             true
         case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .unsupervised:
