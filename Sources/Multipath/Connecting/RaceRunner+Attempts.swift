@@ -33,7 +33,7 @@ extension RaceRunner {
             } catch {
                 running[id]?.confirmation = nil
                 end(id)
-                perform(machine.failed(id, reason: "\(error)", at: .now))
+                unconfirmed(id, error)
             }
         }
         running[id]?.confirmation = task
@@ -54,6 +54,16 @@ extension RaceRunner {
         }
         running[id]?.value = value
         perform(machine.confirmed(id, at: .now))
+    }
+
+    private func unconfirmed(_ id: RaceMachine.AttemptID, _ error: any Error) {
+        let reason = "\(error)"
+        let isRefuted = machine.attempts[id].outcome == .pending && error.refutesPeer
+        if isRefuted { names.refute(machine.attempts[id].candidate, reason) }
+        let level = names.level
+        perform(machine.failed(id, reason: reason, isRefuted: isRefuted, at: .now))
+        // At once, beside the next address: what one answer of a resolver is worth, the others may be as well.
+        if isRefuted, !isOver, names.level == level, mayAskNext { askNextResolver() }
     }
 
     func start(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
@@ -101,6 +111,7 @@ extension RaceRunner {
     private func connect(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
         guard let attempt = running[id]?.attempt else { return }
         do throws(SystemError) {
+            attempt.mark(configuration.trafficClass, candidate)
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
@@ -152,7 +163,7 @@ extension RaceRunner {
     func facts(of attempt: RaceAttempt, _ candidate: Candidate) -> PendingConnection.Facts {
         let (transport, sample) = outcome(of: attempt, candidate)
         return PendingConnection.Facts(
-            candidate, transport, attempt.level, sample, planner.found, request)
+            candidate, transport, attempt.level, sample, planner.found, request, marking: attempt.marking)
     }
 
     private func outcome(
@@ -167,6 +178,7 @@ extension RaceRunner {
         {
             runtime.steering.attach(ConnectionToken(token), by: number)
         }
+        if candidate.transport == .mptcp, !transport.isMPTCP { attempt.markAfterFallback(candidate) }
         // Looked at once: a confirmation takes the socket away.
         attempt.outcome = (transport, sample)
         return (transport, sample)
