@@ -25,6 +25,7 @@ extension BrokerWorld {
         }
         let (told, _) = BrokerRequest.read(bytes)
         processes[id]?.open = [told]
+        if case .success(.hello) = BrokerRequest.read(bytes).1 { processes[id]?.hasGreeted = true }
         processes[id]?.passed = passed
         perform(machine.packet(bytes, descriptors: descriptors, isCut: isCut, from: id, at: now))
         noteRates(id)
@@ -39,11 +40,12 @@ extension BrokerWorld {
         let honest = socket.flatMap { sockets[$0]?.token }
         let any = ConnectionToken(UInt32(random.below(12)))
         let token = process.lies && random.oneIn(2) ? any : honest ?? any
-        switch random.below(12) {
-        case 0, 1: return (.hello, nil)
-        case 2: return (.prepare, socket)
-        case 3, 4, 5: return (.attach(token), socket)
-        case 6: return (random.oneIn(3) ? .detach(token) : .status, nil)
+        if !process.hasGreeted, !(process.lies && random.oneIn(6)) { return (.hello, nil) }
+        switch random.below(16) {
+        case 0: return (.hello, nil)
+        case 1, 2: return (.prepare, socket)
+        case 3: return (random.oneIn(3) ? .detach(token) : .status, nil)
+        case 4...8: return (.attach(token), socket)
         default:
             let local = SubflowAction.LocalAddress(
                 Self.remote(20).address, id: UInt8(random.below(3)), interface: 3)

@@ -38,6 +38,7 @@ public struct BrokerWorld {
         /// What came with the packet under way.
         var passed: UInt64?
         var isDropped = false
+        var hasGreeted = false
     }
 
     var random: WorldRandom
@@ -77,7 +78,7 @@ public struct BrokerWorld {
     }
 
     /// Runs it to its end, in which all processes have gone.
-    public mutating func run(steps: Int = 300) {
+    public mutating func run(steps: Int = 600) {
         for _ in 0..<steps where faults.isEmpty {
             now = now.advanced(by: .microseconds(Int64(random.below(20_000))))
             step()
@@ -90,17 +91,18 @@ public struct BrokerWorld {
     mutating func fault(_ text: String) { faults.append(text) }
 
     private mutating func step() {
-        switch random.below(20) {
+        switch random.below(24) {
         case 0: arrive()
-        case 1: if random.oneIn(3), let id = anyProcess() { leave(id) }
+        case 20...23: if let cookie = anySocket() { connect(cookie) }
+        case 1: if random.oneIn(6), let id = anyProcess() { leave(id) }
         case 2, 3: makeSocket()
         case 4: if let cookie = anySocket() { connect(cookie) }
-        case 5: if random.oneIn(2), let cookie = anySocket() { close(cookie) }
+        case 5: if random.oneIn(3), let cookie = anySocket() { close(cookie) }
         case 6: if let cookie = anySocket() { announce(cookie) }
         case 7: if random.oneIn(4) { pass() }
         case 8: if random.oneIn(8) { perform(machine.event(.lost, at: now)) }
         case 9...13: if let id = anyProcess() { request(id) }
-        default: if let id = workingProcess() { work(id) }
+        default: for _ in 0..<3 { if let id = workingProcess() { work(id) } }
         }
     }
 
