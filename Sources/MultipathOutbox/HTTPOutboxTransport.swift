@@ -33,7 +33,8 @@
                 ) { response, _ in
                     let pause = response.head.headerFields[.retryAfter].flatMap { Int64($0) }
                     return OutboxAnswer(
-                        status: response.head.status.code, retryAfter: pause.map { .seconds(max($0, 0)) })
+                        status: response.head.status.code,
+                        retryAfter: pause.map { Duration.seconds(max($0, 0)) })
                 }
             } catch let error as MultipathHTTPError where error.code == .timedOut || error.code == .stalled {
                 throw OutboxTimeout()

@@ -20,7 +20,7 @@
     }
 
     // snippet
-    struct Transport: OutboxTransport {
+    struct MeterTransport: OutboxTransport {
         func send(_ request: OutboxRequest) async throws -> OutboxAnswer {
             let status = try await post(request.url, request.headersWithKey, request.body)
             return OutboxAnswer(status: status)

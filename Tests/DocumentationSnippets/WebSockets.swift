@@ -16,7 +16,8 @@
     }
 
     func sendPieces(
-        _ socket: WebSocket, pictures: AsyncStream<ByteBuffer>, store: (ByteBuffer) async throws -> Void
+        _ socket: WebSocket, pictures: AsyncThrowingStream<ByteBuffer, any Error>,
+        store: (ByteBuffer) async throws -> Void
     ) async throws {
         // snippet
         try await socket.send(.binary) { writer in

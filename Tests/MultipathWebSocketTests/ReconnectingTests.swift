@@ -1,5 +1,6 @@
 #if HTTP
     import Multipath
+    import MultipathNIO
     import MultipathWebSocket
     import NIOConcurrencyHelpers
     import Testing
@@ -11,7 +12,9 @@
         ) async throws {
             _ = try await bootstrap.withReconnectingWebSocket(
                 url, progress: 0, reconnection: reconnection
-            ) { _, _, _ in .finished }
+            ) { (_: WebSocket, _: ReconnectionSession<MultipathConnection, Void>, _: inout Int) in
+                ReconnectionStep.finished
+            }
         }
 
         @Test("goes on where it was when its server restarts, and when its connection is lost")
