@@ -5,7 +5,7 @@ import PathCore
 extension Simulation {
     /// Writes a chunk, where the buffer has room.
     func write(_ meaning: SimulatedTraffic.Meaning, from end: SimulatedEnd) {
-        guard endpoints[end.rawValue].outstanding < Self.maximumOutstanding else { return }
+        guard endpoints[end.rawValue].outstanding < options.mostOutstanding else { return }
         endpoints[end.rawValue].writtenAt.append(now)
         endpoints[end.rawValue].meanings.append(meaning)
         pump(end)
@@ -142,10 +142,14 @@ extension Simulation {
         send(.data(sequence: segment.sequence, data: segment.data, sentAt: now), number, from: end)
     }
 
-    /// All that is unacknowledged on the connection, whatever was on that subflow.
+    /// All that is unacknowledged on the connection, whatever was on that subflow. (Now and then Linux leaves out what comes
+    /// first.)
     func sendAllAgain(_ end: SimulatedEnd) {
         let side = end.rawValue
         endpoints[side].again = Array(endpoints[side].acknowledged..<endpoints[side].nextToSend)
+        guard gapsLeft[side] < options.gaps, !endpoints[side].again.isEmpty else { return }
+        gapsLeft[side] += 1
+        endpoints[side].again.removeFirst()
     }
 
     // MARK: Arrivals

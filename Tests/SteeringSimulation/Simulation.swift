@@ -31,6 +31,10 @@ package final class Simulation {
         package var otherServers: [IPEndpoint] = []
         /// Whether it takes no further subflow at the first (the C flag, RFC 8684 section 3.1).
         package var deniesFirst = false
+        /// Chunks that an end's user may have written before the first of them is acknowledged.
+        package var mostOutstanding = Simulation.maximumOutstanding
+        /// How often an end leaves out the first chunk of what it sends again, when a subflow has ended.
+        package var gaps = 0
         /// In nanoseconds: nothing runs then, no process, no kernel, no box on the way. (A virtual machine stands still; in a
         /// crowded lab it is much the same.)
         package var freezes: [Range<Int64>] = []
@@ -79,6 +83,8 @@ package final class Simulation {
     var resumes: UInt64 = 0
     var awaitsRequest = false
     var burst = Burst()
+    /// The gaps that each end has left so far.
+    var gapsLeft = [0, 0]
     /// What the client was told of the server's addresses.
     var announced: [UInt8: IPEndpoint] = [:]
     /// When the latest freeze ended.

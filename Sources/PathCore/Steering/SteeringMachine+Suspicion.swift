@@ -8,6 +8,7 @@ extension SteeringMachine {
         where subflow.role == .data && subflow.isOpen && reconciler.subflows.contains(subflow.id) {
             judge(subflow.id, at: now)
         }
+        judgeGaps(at: now)
         for path in paths.keys {
             advanceProbing(path, at: now)
             guard case .validating = paths[path].state else { continue }

@@ -15,12 +15,16 @@ struct Story {
     /// Whether the server is steered too.
     var steersServer = false
     var freezes: [ClosedRange<Duration>] = []
+    var gaps = 0
 
     func begin() -> Simulation {
         var options = Simulation.Options()
         options.seed = seed
         options.delaysAcknowledgements = delaysAcknowledgements
         options.chunkSize = chunkSize
+        options.gaps = gaps
+        // A small buffer would soon be full, and the kernel's own timer find nothing on its way.
+        if gaps > 0 { options.mostOutstanding = 4096 }
         options.freezes = freezes.map { $0.lowerBound.wholeNanoseconds..<$0.upperBound.wholeNanoseconds }
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
         if steersServer { world.steer(.server, SteeringConfiguration(mode: mode)) }
