@@ -68,7 +68,7 @@ extension SteeringMachine {
             reconciler.subflows[id].stream.continues(isShared: isShared, at: now, tuning)
         }
         switch reconciler.subflows[id].role {
-        case .successor: observeSuccessor(id, at: now)
+        case .successor: observeSuccessor(id, progress, at: now)
         case .reserve: observeReserve(id, progress, at: now)
         case .data: observeData(id, progress, sample, at: now)
         }
