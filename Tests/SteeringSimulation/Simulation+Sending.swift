@@ -142,14 +142,10 @@ extension Simulation {
         send(.data(sequence: segment.sequence, data: segment.data, sentAt: now), number, from: end)
     }
 
-    /// All that is unacknowledged on the connection, whatever was on that subflow. (Now and then Linux leaves out what comes
-    /// first.)
+    /// All that is unacknowledged on the connection, whatever was on that subflow.
     func sendAllAgain(_ end: SimulatedEnd) {
         let side = end.rawValue
         endpoints[side].again = Array(endpoints[side].acknowledged..<endpoints[side].nextToSend)
-        guard gapsLeft[side] < options.gaps, !endpoints[side].again.isEmpty else { return }
-        gapsLeft[side] += 1
-        endpoints[side].again.removeFirst()
     }
 
     // MARK: Arrivals
@@ -202,8 +198,22 @@ extension Simulation {
         acknowledge(owed.sequence, owed.sentAt, number, end)
     }
 
+    private func hasRoom(_ end: SimulatedEnd) -> Bool {
+        guard let room = options.room else { return true }
+        return endpoints[end.rawValue].early.count < room * widened[end.rawValue]
+    }
+
+    /// There is more room, for what waits on the subflows first.
+    func widen(_ end: SimulatedEnd) {
+        widened[end.rawValue] *= 4
+        let held = endpoints[end.rawValue].held
+        endpoints[end.rawValue].held = []
+        for data in held { accept(data, at: end) }
+    }
+
     private func accept(_ data: Int, at end: SimulatedEnd) {
         let side = end.rawValue
+        guard hasRoom(end) else { return endpoints[side].held.append(data) }
         guard data >= endpoints[side].expected, endpoints[side].early.insert(data).inserted else { return }
         endpoints[side].chunksReceived += 1
         while endpoints[side].early.remove(endpoints[side].expected) != nil {

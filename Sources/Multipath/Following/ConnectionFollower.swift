@@ -373,6 +373,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
     }
 
+    func widenReceiveBuffer() {
+        state.withLock { state in
+            if let number = state.descriptor?.number { ReceiveBuffer.widen(number) }
+        }
+    }
+
     func endIdleProbe() {
         state.withLock { state in
             if let number = state.descriptor?.number { endIdleProbe(&state, number) }

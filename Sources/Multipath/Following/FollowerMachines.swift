@@ -191,6 +191,8 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
+    func widenReceiveBuffer() { follower?.widenReceiveBuffer() }
+
     func probeIdle() {
         guard follower?.probeIdle() == true else { return }
         _ = runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak follower] in

@@ -11,6 +11,8 @@ protocol SteeringHost: AnyObject {
     func probeIdle()
     /// The subflow that the connection came about with has ended.
     func firstSubflowEnded()
+    /// What the connection needs next finds no room in its receive buffer.
+    func widenReceiveBuffer()
     func tell(_ event: SteeringEvent)
     /// Something was said to the machine that its host does not know of.
     func settle()
@@ -159,6 +161,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .firstSubflowEnded: host.firstSubflowEnded()
+            case .widenReceiveBuffer: host.widenReceiveBuffer()
             case .preparedToEnd: endPreparation()
             case .startProbe(let path, let interface, let remote):
                 if !startProbe(of: path, over: interface, to: remote) {

@@ -62,7 +62,7 @@ extension SteeringMachine {
         let progress = reconciler.subflows[id].ingest(sample, written: written, at: now, tuning)
         guard progress.isAny else { return }
         lastActivity = now
-        gaps.note(progress)
+        gap.note(progress)
         if progress.hasReceived {
             let isShared = sharesStream(id, at: now)
             reconciler.subflows[id].stream.continues(isShared: isShared, at: now, tuning)

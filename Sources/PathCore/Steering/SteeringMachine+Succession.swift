@@ -54,9 +54,7 @@ extension SteeringMachine {
         let hadFailed = paths[path].hasFailed
         weigh(.probeAnswered, on: path, at: now)
         // A failed path's old subflow was kept for want of another one.
-        if hadFailed || isLongStuck(data, at: now) || closesGap(at: now) {
-            return replace(data, by: id, at: now)
-        }
+        if hadFailed || isLongStuck(data, at: now) { return replace(data, by: id, at: now) }
         reconciler.subflows[id].lingersUntil = now.advanced(by: tuning.offerLinger)
         let pause = max(reconciler.subflows[data].progress.answerTime(tuning), tuning.leastOfferLook)
         agenda.schedule(sampleAt: now.advanced(by: pause))
@@ -101,38 +99,6 @@ extension SteeringMachine {
         reconciler.end(data)
         tell(.left(name(old.path), because: .stuck))
         tell(.joined(name(old.path)))
-    }
-
-    // MARK: Gaps
-
-    /// Has another subflow take the place of one that carries, where the end of a third has left a gap that the kernel
-    /// doesn't close: at each end it sends again all that is not acknowledged (`GapDetector`).
-    mutating func judgeGaps(at now: MonotonicTime) {
-        guard traits.steers, configuration.isAlone, let due = gapDue(at: now) else { return }
-        guard now >= due, isFresh(at: now) else { return timers.set(.connection(.gap), at: max(due, now)) }
-        guard
-            let data = reconciler.subflows.all.first(where: {
-                $0.role == .data && $0.isOpen && !$0.isBackup && paths[$0.path].state.isGood
-            })
-        else { return }
-        let heir = reconciler.subflows.first { $0.path == data.path && $0.role != .data && $0.isOpen }
-        guard let heir else {
-            if successor(on: data.path) == nil { succeed(data.id, at: now) }
-            return
-        }
-        gaps.repaired()
-        replace(data.id, by: heir, at: now)
-    }
-
-    /// Whether a successor is to take over because of a gap.
-    private mutating func closesGap(at now: MonotonicTime) -> Bool {
-        guard let due = gapDue(at: now), now >= due else { return false }
-        gaps.repaired()
-        return true
-    }
-
-    private func gapDue(at now: MonotonicTime) -> MonotonicTime? {
-        gaps.due(answerTime: answerTime ?? tuning.unknownAnswerTime, at: now, tuning)
     }
 
     /// Ends the successors that were not needed, when that costs nothing.

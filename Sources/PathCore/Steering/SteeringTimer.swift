@@ -6,7 +6,7 @@ enum ConnectionTimer: Sendable, Hashable {
     case policy
     /// What has just been decided is looked at once more.
     case review
-    /// The kernel is made to send again what a gap keeps from being read.
+    /// Room is made for what a gap in the data lacks.
     case gap
     /// Successors that were not needed are ended.
     case dismissal

@@ -91,13 +91,12 @@ package final class SteeringTuning: @unchecked Sendable {
 
     // MARK: Gaps
 
-    /// For how long after a subflow was ended a gap in the data may come of that.
+    /// For how long after a path was left a gap in the data may come of that.
     var gapMemory = Duration.seconds(10)
-    /// A gap is closed within two round trips of the end that left it. One that is there for so many answer times, and for
-    /// so long, stays.
+    /// A gap is closed within two round trips of that. One that is there for so many answer times, and for so long, stays.
     var gapAnswers = 4
     var leastGapTime = Duration.milliseconds(300)
-    /// How often the kernels are made to send again.
+    /// How often more room is made.
     var mostGapRepairs = 3
 
     // MARK: Lateness

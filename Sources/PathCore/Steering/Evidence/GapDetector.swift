@@ -1,80 +1,75 @@
-// Whether what arrives over the subflows also moves the connection on.
+// Whether what arrives over the subflows can be read.
 //
-// When a subflow ends its sender's kernel sends again what was on it. Now and then Linux leaves out the first bytes of
-// that, and never comes back to them while messages follow each other closely: its timer passes over a subflow that has
-// anything in its TCP queue (mptcp_subflow_get_retrans, net/mptcp/protocol.c). All that comes after the gap arrives, and
-// none of it can be read. The end of another subflow makes the kernel send everything once more.
+// When a path that carried is left, what was on it comes again over another, behind what that one carries itself. If the
+// receive buffer is full by then, of what comes after the gap, the kernel takes nothing more from any subflow, not even
+// what the gap lacks (__mptcp_move_skbs_from_subflow, net/mptcp/protocol.c). The peer sends that again and again, it arrives,
+// and the connection never goes on. More room does it.
 
-/// Tells since when one direction of a connection has stood still though its subflows get data through.
+/// Tells since when a connection has stood still though its subflows receive.
 struct GapDetector: Sendable {
-    /// How far the connection has come: the next byte expected, or the first one not acknowledged.
-    private var edge: UInt64?
-    /// When data first got through, over whichever subflow, that did not move the edge.
-    private(set) var since: MonotonicTime?
-
-    /// - Parameters:
-    ///   - edge: a data sequence number (RFC 8684 section 3.3).
-    ///   - hasArrived: whether any subflow got data through since the sample before.
-    mutating func ingest(edge: UInt64, hasArrived: Bool, at now: MonotonicTime) {
-        if edge != self.edge {
-            since = nil
-        } else if hasArrived {
-            since = since ?? now
-        }
-        self.edge = edge
-    }
-
-    mutating func forget() { since = nil }
-}
-
-/// The gaps that the end of a subflow leaves, in both directions.
-struct Gaps: Sendable {
-    private var incoming = GapDetector()
-    private var outgoing = GapDetector()
-    /// Until when a gap may come of what was ended last; nil where nothing was.
+    /// The next byte of the connection that is expected (RFC 8684 section 3.3).
+    private var expected: UInt64?
+    /// When bytes first came in that did not move that.
+    private var since: MonotonicTime?
+    /// Until when a gap may come of what was left last; nil where nothing was.
     private var watchedUntil: MonotonicTime?
-    /// How often the kernels are made to send again, at most.
+    /// When to look next though nothing asks for it, and how long after that again.
+    private var look: (at: MonotonicTime, pause: Duration)?
+    /// How often more room may still be made.
     private var attempts = 0
-    /// What the subflows of one sample got through.
-    private var progress = Progress()
+    /// Whether any subflow of the sample that is being taken has received something.
+    private var hasReceived = false
 
-    /// A subflow is ended that data was on.
+    /// A path is left that data was on, or its subflow has ended.
     mutating func watch(at now: MonotonicTime, _ tuning: SteeringTuning) {
         watchedUntil = now.advanced(by: tuning.gapMemory)
         attempts = tuning.mostGapRepairs
-        incoming.forget()
-        outgoing.forget()
+        since = nil
+        look = (now.advanced(by: tuning.leastGapTime), tuning.leastGapTime)
     }
 
     /// What one subflow got through.
     mutating func note(_ progress: Progress) {
-        if progress.hasReceived { self.progress.hasReceived = true }
-        if progress.hasAcknowledged { self.progress.hasAcknowledged = true }
+        if progress.hasReceived { hasReceived = true }
     }
 
     /// How far the whole connection has come, after its subflows have told what they got through.
     mutating func ingest(_ connection: ConnectionSample, at now: MonotonicTime) {
-        defer { progress = Progress() }
-        guard isWatched(at: now) else { return }
-        incoming.ingest(edge: connection.nextExpected, hasArrived: progress.hasReceived, at: now)
-        outgoing.ingest(edge: connection.firstUnacknowledged, hasArrived: progress.hasAcknowledged, at: now)
+        if connection.nextExpected != expected {
+            since = nil
+        } else if hasReceived {
+            since = since ?? now
+        }
+        expected = connection.nextExpected
+        hasReceived = false
     }
 
-    func isWatched(at now: MonotonicTime) -> Bool { watchedUntil.map { now < $0 } ?? false }
+    /// What is to be done about a gap, and when.
+    enum Step: Sendable, Hashable {
+        /// A sample may show one.
+        case look(at: MonotonicTime)
+        /// It does not close by itself.
+        case makeRoom(at: MonotonicTime)
+    }
 
-    /// When a gap is one that the kernels don't close by themselves; nil where there is none.
-    ///
     /// - Parameter answerTime: how long an answer takes at most.
-    func due(answerTime: Duration, at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
-        guard isWatched(at: now), attempts > 0 else { return nil }
-        guard let since = [incoming.since, outgoing.since].compactMap({ $0 }).min() else { return nil }
-        return since.advanced(by: max(answerTime * tuning.gapAnswers, tuning.leastGapTime))
+    /// - Returns: nil where nothing is to be done.
+    func step(answerTime: Duration, at now: MonotonicTime, _ tuning: SteeringTuning) -> Step? {
+        guard attempts > 0, let watchedUntil, now < watchedUntil else { return nil }
+        if let since {
+            return .makeRoom(at: since.advanced(by: max(answerTime * tuning.gapAnswers, tuning.leastGapTime)))
+        }
+        return look.map { .look(at: $0.at) }
     }
 
-    /// Something is done against it, and given its time.
-    mutating func repaired() {
+    /// Looked: the next time is twice as far away.
+    mutating func looked(at now: MonotonicTime) {
+        look = look.map { (now.advanced(by: $0.pause * 2), $0.pause * 2) }
+    }
+
+    /// Room was made, and is given its time.
+    mutating func madeRoom() {
         attempts -= 1
-        incoming.forget()
-        outgoing.forget()
+        since = nil
     }
 }
