@@ -57,7 +57,8 @@ let package = Package(
             dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .target(
-            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "CAres"], swiftSettings: strict),
+            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "PathCore", "CAres"],
+            swiftSettings: strict),
         .target(
             name: "MultipathNIO",
             dependencies: [
@@ -86,16 +87,39 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
-        .executableTarget(
-            name: "mpconnect",
+        // The commands' TLS, and its errors in words.
+        .target(
+            name: "CommandTLS",
             dependencies: [
-                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport",
+                "Multipath", "LinuxNet", "CommandSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        // `mppaths check`: what it finds, and the verdict.
+        .target(
+            name: "PathDoctor",
+            dependencies: [
+                "Multipath", "MultipathDNS", "LinuxNet", "CommandSupport", "CommandTLS",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict),
         .executableTarget(
-            name: "mppaths", dependencies: ["Multipath", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+            name: "mpconnect",
+            dependencies: [
+                "MultipathNIO", "MultipathDNS", "LinuxNet", "CommandSupport", "CommandTLS",
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mppaths",
+            dependencies: ["Multipath", "LinuxNet", "CommandSupport", "CommandTLS", "PathDoctor"],
+            swiftSettings: strict),
         // The lab's syscalls, which the library does without: namespaces, taps, packet sockets, mounts.
         .target(
             name: "LabNet", dependencies: ["LinuxNet", "PathCore", "CLab", "CLinux"], swiftSettings: strict),
@@ -156,7 +180,7 @@ let package = Package(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
-            name: "MultipathTests", dependencies: ["Multipath", "LabNet", "TestSupport"],
+            name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
@@ -194,8 +218,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "LinuxNet", "LabNet",
-                "PathCore", "TestSupport",
+                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "PathDoctor", "LinuxNet",
+                "LabNet", "PathCore", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(

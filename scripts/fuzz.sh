@@ -30,7 +30,8 @@ module() {
     mkdir -p "$part"
     swiftc -O -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
         -package-name swift_multipath -module-name "$name" \
-        -I "$build" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab $(pkg-config --cflags libmnl) \
+        -I "$build" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab -I Sources/CAres \
+        $(pkg-config --cflags libmnl libcares) \
         -emit-module -emit-module-path "$part/$name.swiftmodule" -c -o "$part/$name.o" "${sources[@]}"
     mv -f "$part/$name.swiftmodule" "$build/$name.swiftmodule"
     mv -f "$part/$name.o" "$build/$name.o"
@@ -39,11 +40,12 @@ module PathCore Sources/PathCore
 module LinuxNet Sources/LinuxNet
 module LabNet Sources/LabNet
 module NetworkLab Sources/NetworkLab
-module Fuzz Fuzz/Sources
+# The one file of MultipathDNS that reads bytes by itself.
+module Fuzz Fuzz/Sources Sources/MultipathDNS/ServiceMessage.swift
 if [ ! -x "$build/fuzz" ] || [ -n "$(find "${before[@]}" -newer "$build/fuzz" -print -quit)" ]; then
     mkdir -p "$part"
     swiftc -sanitize=fuzzer,address -o "$part/fuzz" "${before[@]}" \
-        $(pkg-config --libs libmnl) 2> "$build/link.log" || { cat "$build/link.log" >&2; exit 1; }
+        $(pkg-config --libs libmnl libcares) 2> "$build/link.log" || { cat "$build/link.log" >&2; exit 1; }
     mv -f "$part/fuzz" "$build/fuzz"
 fi
 
@@ -64,7 +66,7 @@ END
 
 status=0
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver control addresses)
+[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses)
 for target in "${targets[@]}"; do
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"

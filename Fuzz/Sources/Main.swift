@@ -14,6 +14,7 @@ private let targets: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
     "settings": { settings(String(decoding: $0, as: UTF8.self)) },
     "leases": { _ = LeaseHint(networkdLease: String(decoding: $0, as: UTF8.self)) },
     "resolver": { _ = ResolverText(parsing: String(decoding: $0, as: UTF8.self)).nameServers },
+    "https": { httpsRecords($0) },
     "control": { labWords(String(decoding: $0, as: UTF8.self)) },
     "addresses": { addresses($0) },
 ]
@@ -116,6 +117,17 @@ private func replay(_ file: [UInt8]) {
     } catch {
         _ = error.description
     }
+}
+
+// MARK: DNS
+
+/// As a message of DNS; and as the parameters of one record, which no fuzzer finds behind a whole message.
+private func httpsRecords(_ bytes: UnsafeRawBufferPointer) {
+    if let read = ServiceMessage.read(bytes) {
+        precondition(read.records.count <= ServiceMessage.mostRecords)
+        for record in read.records { precondition(record.addressHints.count <= ServiceRecord.mostHints) }
+    }
+    _ = ServiceRecord(priority: 1, target: ".", parameters: bytes)
 }
 
 // MARK: Texts

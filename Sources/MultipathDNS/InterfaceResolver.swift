@@ -43,13 +43,38 @@ public struct InterfaceResolver: Resolver {
     public func addresses(
         of host: String, family: IPAddress.Family, over path: PathInterface?
     ) async throws(ResolutionError) -> [IPAddress] {
+        try await answer(for: host, family: family, over: path).addresses
+    }
+
+    /// The same, with the shortest time to live of the answer's records.
+    public func answer(
+        for host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> AddressAnswer {
+        let found = try await ask(.addresses(family), host, path)
+        return AddressAnswer(found.addresses, timeToLive: found.timeToLive, resolver: name)
+    }
+
+    /// The HTTPS records, from the path's own name servers, the preferred one first. Aliases (CNAME) are followed as far as the
+    /// answer has them; an alias record (priority 0) is returned and not followed.
+    ///
+    /// - Throws: as `addresses(of:family:over:)`; where a record is malformed.
+    public func serviceRecords(
+        of host: String, port: UInt16, over path: PathInterface?
+    ) async throws(ResolutionError) -> ServiceAnswer {
+        let found = try await ask(.services, port == 443 ? host : "_\(port)._https.\(host)", path)
+        return ServiceAnswer(found.records, timeToLive: found.timeToLive)
+    }
+
+    private func ask(
+        _ kind: NameQuery.Kind, _ host: String, _ path: PathInterface?
+    ) async throws(ResolutionError) -> NameQuery.Found {
         guard let path else { throw ResolutionError("no path to ask over") }
         let own = path.nameServers.isEmpty ? servers : path.nameServers
         // A server on this machine (127.0.0.53) can't be asked out of another interface than loopback.
         let usable = own.filter { !$0.isLoopback || path.type.value == .loopback }
         guard !usable.isEmpty else { throw ResolutionError("no name server is known for \(path.name)") }
         let query = NameQuery(
-            host: host, family: family, servers: usable.map { IPEndpoint($0, port: port) },
+            host: host, kind, servers: usable.map { IPEndpoint($0, port: port) },
             interface: path.index, timeout: timeout)
         return try await query.run().get()
     }

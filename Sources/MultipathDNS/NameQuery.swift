@@ -6,10 +6,25 @@ import Multipath
 /// One question to c-ares, from its sockets to its answer. It lives on the event thread, which waits for c-ares'
 /// sockets and timeouts beside everything else.
 final class NameQuery: @unchecked Sendable {
-    typealias Answer = Result<[IPAddress], ResolutionError>
+    typealias Answer = Result<Found, ResolutionError>
+
+    /// What is asked for.
+    enum Kind: Sendable, Hashable {
+        case addresses(IPAddress.Family)
+        /// HTTPS records (RFC 9460).
+        case services
+    }
+
+    /// What was found; nothing is an answer too.
+    struct Found: Sendable {
+        var addresses: [IPAddress] = []
+        var records: [ServiceRecord] = []
+        /// The shortest one of the answer's records.
+        var timeToLive: Duration?
+    }
 
     private let host: String
-    private let family: IPAddress.Family
+    private let kind: Kind
     private let servers: [IPEndpoint]
     private let interface: InterfaceIndex
     private let timeout: Duration
@@ -27,11 +42,11 @@ final class NameQuery: @unchecked Sendable {
     private static let library: CInt = ares_library_init(CInt(ARES_LIB_INIT_ALL))
 
     init(
-        host: String, family: IPAddress.Family, servers: [IPEndpoint], interface: InterfaceIndex,
+        host: String, _ kind: Kind, servers: [IPEndpoint], interface: InterfaceIndex,
         timeout: Duration
     ) {
         self.host = host
-        self.family = family
+        self.kind = kind
         self.servers = servers
         self.interface = interface
         self.timeout = timeout
@@ -92,6 +107,14 @@ final class NameQuery: @unchecked Sendable {
                 // c-ares' own binding ignores errors, and would then ask over whatever path the kernel likes.
                 NameQuery.from(context)?.bind(socket) ?? -1
             }, context)
+        switch kind {
+        case .addresses(let family): askForAddresses(family, context)
+        case .services: askForServices(context)
+        }
+        settle()
+    }
+
+    private func askForAddresses(_ family: IPAddress.Family, _ context: UnsafeMutableRawPointer) {
         var hints = ares_addrinfo_hints()
         // Each path sorts for itself.
         hints.ai_flags = CInt(ARES_AI_NOSORT)
@@ -103,7 +126,16 @@ final class NameQuery: @unchecked Sendable {
                 NameQuery.from(context)?.answered(status, found)
                 if let found { ares_freeaddrinfo(found) }
             }, context)
-        settle()
+    }
+
+    private func askForServices(_ context: UnsafeMutableRawPointer) {
+        ares_query(
+            channel, host, ServiceMessage.internetClass, ServiceMessage.httpsType,
+            { context, status, _, bytes, count in
+                NameQuery.from(context)?.answered(
+                    status,
+                    message: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(count)))
+            }, context)
     }
 
     private func bind(_ socket: ares_socket_t) -> CInt {
@@ -119,9 +151,24 @@ final class NameQuery: @unchecked Sendable {
     /// c-ares is asked for nothing here: it is in the middle of something.
     private func answered(_ status: CInt, _ found: UnsafeMutablePointer<ares_addrinfo>?) {
         switch status {
-        case ARES_SUCCESS: answer = .success(addresses(in: found))
+        case ARES_SUCCESS: answer = .success(NameQuery.Found(found))
         // The name exists, and has no address of this family.
-        case ARES_ENODATA: answer = .success([])
+        case ARES_ENODATA: answer = .success(Found(addresses: []))
+        default: answer = failure(status)
+        }
+    }
+
+    private func answered(_ status: CInt, message: UnsafeRawBufferPointer) {
+        switch status {
+        case ARES_SUCCESS:
+            guard let read = ServiceMessage.read(message) else {
+                answer = .failure(ResolutionError("the HTTPS records are malformed"))
+                return
+            }
+            answer = .success(
+                Found(records: read.records, timeToLive: read.timeToLive.map { .seconds(Int64($0)) }))
+        // A host without such records is an ordinary one, and its name for another port need not exist.
+        case ARES_ENODATA, ARES_ENOTFOUND: answer = .success(Found())
         default: answer = failure(status)
         }
     }
@@ -188,18 +235,31 @@ final class NameQuery: @unchecked Sendable {
 }
 
 private func failure(_ status: CInt) -> NameQuery.Answer {
-    .failure(ResolutionError(String(cString: ares_strerror(status))))
+    .failure(
+        ResolutionError(String(cString: ares_strerror(status)), isNoSuchName: status == ARES_ENOTFOUND))
 }
 
-private func addresses(in found: UnsafeMutablePointer<ares_addrinfo>?) -> [IPAddress] {
-    var addresses: [IPAddress] = []
-    var next = found?.pointee.nodes
-    while let node = next?.pointee {
-        let name = UnsafeRawBufferPointer(start: node.ai_addr, count: Int(node.ai_addrlen))
-        if let endpoint = IPEndpoint(name), !addresses.contains(endpoint.address) {
-            addresses.append(endpoint.address)
+extension NameQuery.Found {
+    fileprivate init(_ found: UnsafeMutablePointer<ares_addrinfo>?) {
+        var next = found?.pointee.nodes
+        while let node = next?.pointee {
+            let name = UnsafeRawBufferPointer(start: node.ai_addr, count: Int(node.ai_addrlen))
+            if let endpoint = IPEndpoint(name), !addresses.contains(endpoint.address) {
+                addresses.append(endpoint.address)
+                shorten(node.ai_ttl)
+            }
+            next = node.ai_next
         }
-        next = node.ai_next
+        var alias = found?.pointee.cnames
+        while let record = alias?.pointee {
+            shorten(record.ttl)
+            alias = record.next
+        }
     }
-    return addresses
+
+    private mutating func shorten(_ seconds: CInt) {
+        // A number that is negative as 32 bits stands for 0 (RFC 2181 section 8).
+        let time = Duration.seconds(Int64(max(seconds, 0)))
+        timeToLive = min(timeToLive ?? time, time)
+    }
 }

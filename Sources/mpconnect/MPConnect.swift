@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import CommandTLS
 import Multipath
 import MultipathDNS
 
@@ -76,6 +77,16 @@ struct MPConnect: AsyncParsableCommand {
             """, valueName: "report|close"),
         completion: .list(PathRefusalAction.allCases.map(\.rawValue)), transform: PathRefusalAction.argument)
     var whenRefused: PathRefusalAction = .report
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            What the connection carries, as its packets' DSCP tells the networks on the way: background (it then uses no \
+            expensive path), best_effort, bulk, interactive, streaming, conversational_video, voice, signalling, \
+            network_control.
+            """, valueName: "class"),
+        completion: .list(TrafficClass.allCases.map(\.rawValue)), transform: TrafficClass.argument)
+    var trafficClass: TrafficClass = .bestEffort
 
     @Flag(name: .customLong("no-mptcp"), help: "Ask for plain TCP only.")
     var withoutMPTCP = false
@@ -162,7 +173,7 @@ struct MPConnect: AsyncParsableCommand {
                 Connector(
                     monitor: monitor, resolver: resolver, observers: [WaitingObserver(console: console)]),
                 tls: tls
-                    ? TLS(
+                    ? ClientTLS(
                         host: destination.host,
                         protocols: alpn?.split(separator: ",").map(String.init) ?? [],
                         authorities: cacert, isVerified: !insecure) : nil)
@@ -178,6 +189,9 @@ struct MPConnect: AsyncParsableCommand {
         if listen, !prohibit.isEmpty || prefer != nil || require != nil || wait || whenRefused == .close {
             throw ValidationError(
                 "--prohibit, --when-refused, --prefer, --require and --wait are for connecting")
+        }
+        if listen, trafficClass != .bestEffort {
+            throw ValidationError("--traffic-class is for connecting")
         }
         if insecure, cacert != nil {
             throw ValidationError("--insecure trusts every certificate, --cacert only some; choose one")
@@ -197,6 +211,7 @@ struct MPConnect: AsyncParsableCommand {
         configuration.connectTimeout = connectTimeout
         configuration.waitsForPath = wait
         configuration.whenPathIsRefused = whenRefused
+        configuration.trafficClass = trafficClass
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
         return configuration
@@ -231,3 +246,4 @@ struct MPConnect: AsyncParsableCommand {
 
 extension MultipathMode: WordArgument {}
 extension PathRefusalAction: WordArgument {}
+extension TrafficClass: WordArgument {}

@@ -1,4 +1,5 @@
 import CommandSupport
+import CommandTLS
 import LinuxNet
 import Multipath
 import MultipathNIO
@@ -15,7 +16,8 @@ struct Session: Sendable {
     var whenRefused = PathRefusalAction.report
 
     func connect(
-        to destination: HostPort, _ configuration: ConnectionConfiguration, _ connector: Connector, tls: TLS?
+        to destination: HostPort, _ configuration: ConnectionConfiguration, _ connector: Connector,
+        tls: ClientTLS?
     ) async throws -> Never {
         let plain = MultipathBootstrap(group: .singletonMultiThreadedEventLoopGroup, connector: connector)
             .configure { $0 = configuration }
@@ -27,7 +29,7 @@ struct Session: Sendable {
         let connected = try value(of: ended, destination)
         let connection = connected.connection
         var handshake: TLSReport?
-        if tls != nil { handshake = await TLS.report(of: connection) }
+        if tls != nil { handshake = await ClientTLS.report(of: connection) }
         if let report = connection.establishment {
             var fields = [
                 "interface": report.interface, "remote": "\(report.remote)",

@@ -21,6 +21,7 @@ struct MPPaths: AsyncParsableCommand {
               mppaths list --json        the same as one JSON object
               mppaths watch              a live table; in a pipe a line for every change, with its reasons
               mppaths watch --json | jq -r .primary
+              mppaths check example.org:443      what is wrong on the way, over each path
               mppaths record trouble.mpp --duration 1m
               mppaths replay trouble.mpp
 
@@ -28,6 +29,8 @@ struct MPPaths: AsyncParsableCommand {
                                          what you know better, for this process
             """,
         version: projectVersion,
-        subcommands: [List.self, Watch.self, SetWord.self, Record.self, Replay.self],
+        subcommands: [
+            List.self, Watch.self, Check.self, SetWord.self, Budget.self, Record.self, Replay.self,
+        ],
         defaultSubcommand: List.self)
 }

@@ -37,6 +37,9 @@ package enum NameLookup {
 
     private typealias Answer = Result<[IPAddress], ResolutionError>
 
+    /// EAI_NODATA and EAI_ADDRFAMILY (netdb.h), which glibc shows only to programs that ask for its extensions.
+    private static let (noData, noAddressOfFamily): (CInt, CInt) = (-5, -9)
+
     private static func lookUp(_ host: String, _ family: IPAddress.Family?) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
@@ -44,10 +47,12 @@ package enum NameLookup {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, nil, &hints, &list)
         let number = errno
+        // The name exists, and has no address of this family.
+        if family != nil, status == noData || status == noAddressOfFamily { return .success([]) }
         guard status == 0 else {
             let words =
                 status == EAI_SYSTEM ? SystemError.words(number) : String(cString: gai_strerror(status))
-            return .failure(ResolutionError(words))
+            return .failure(ResolutionError(words, isNoSuchName: status == EAI_NONAME))
         }
         defer { freeaddrinfo(list) }
         var addresses: [IPAddress] = []

@@ -157,7 +157,8 @@ extension RaceRunner.Result {
             local: facts.local, remote: facts.candidate.endpoint,
             resolution: resolution, addresses: addresses, duration: duration,
             handshakeRTT: facts.handshakeRTT,
-            attempts: attempts, omissions: omissions)
+            attempts: attempts, omissions: omissions, serviceRecords: serviceRecords,
+            refutedAnswers: refutedAnswers, marking: facts.marking)
     }
 }
 

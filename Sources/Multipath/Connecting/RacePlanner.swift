@@ -21,6 +21,7 @@ final class RacePlanner {
     }
     private var knownPaths: CandidatePaths?
     private let pathsMadeLast: LatestCandidatePaths
+    private let history: ConnectionHistory
     private let routes: RouteQuestions
     /// By the path that asked; under nil what holds for all.
     var addresses = ShortDictionary<Scope, [IPAddress]>()
@@ -29,13 +30,14 @@ final class RacePlanner {
 
     init(
         port: UInt16, configuration: ConnectionConfiguration, protocols: [TransportProtocol],
-        snapshot: PathSnapshot, monitor: PathMonitor
+        snapshot: PathSnapshot, monitor: PathMonitor, history: ConnectionHistory
     ) {
         self.port = port
         self.configuration = configuration
         self.protocols = protocols
         self.snapshot = snapshot
         pathsMadeLast = monitor.candidatePaths
+        self.history = history
         routes = monitor.runtime.routes
     }
 
@@ -101,11 +103,14 @@ final class RacePlanner {
     /// What can be attempted now.
     ///
     /// - Parameter awaiting: the paths whose own name servers are still being asked.
-    func candidates(awaiting: Set<InterfaceIndex>) -> CandidateList {
+    func candidates(awaiting: Set<InterfaceIndex>, at now: MonotonicTime) -> CandidateList {
+        let standing: (PathHistory.Network, IPAddress) -> AddressHistory.Standing = { [history, port] in
+            history.standing($0, IPEndpoint($1, port: port), at: now)
+        }
         guard hasOwnAnswers else {
             return CandidateList(
                 paths, addresses: addresses[.none] ?? [], port: port, protocols: protocols,
-                route: routes.route)
+                standing: standing, route: routes.route)
         }
         var places: [IPAddress: Set<InterfaceIndex>] = [:]
         let everywhere = Set(addresses[.none] ?? [])
@@ -125,6 +130,6 @@ final class RacePlanner {
         return CandidateList(
             paths, addresses: all, port: port, protocols: protocols, awaiting: awaiting,
             isUsable: { everywhere.contains($0) || places[$0]?.contains($1) == true },
-            route: routes.route)
+            standing: standing, route: routes.route)
     }
 }

@@ -33,7 +33,7 @@ extension RaceRunner {
             } catch {
                 running[id]?.confirmation = nil
                 end(id)
-                perform(machine.failed(id, reason: "\(error)", at: .now))
+                unconfirmed(id, error)
             }
         }
         running[id]?.confirmation = task
@@ -56,12 +56,23 @@ extension RaceRunner {
         perform(machine.confirmed(id, at: .now))
     }
 
+    private func unconfirmed(_ id: RaceMachine.AttemptID, _ error: any Error) {
+        let reason = "\(error)"
+        let isRefuted = machine.attempts[id].outcome == .pending && error.refutesPeer
+        if isRefuted { names.refute(machine.attempts[id].candidate, reason) }
+        let level = names.level
+        perform(machine.failed(id, reason: reason, isRefuted: isRefuted, at: .now))
+        // At once, beside the next address: what one answer of a resolver is worth, the others may be as well.
+        if isRefuted, !isOver, names.level == level, mayAskNext { askNextResolver() }
+    }
+
     func start(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
         // Numbered in the order in which they start.
         running.append(nil)
         do throws(SystemError) {
             let attempt = try attempt(for: candidate)
             running[id] = Running(attempt: attempt)
+            attempt.mark(configuration.trafficClass, candidate)
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
@@ -109,7 +120,7 @@ extension RaceRunner {
     func facts(of attempt: RaceAttempt, _ candidate: Candidate) -> PendingConnection.Facts {
         let (transport, sample) = outcome(of: attempt, candidate)
         return PendingConnection.Facts(
-            candidate, transport, attempt.level, sample, planner.found, request)
+            candidate, transport, attempt.level, sample, planner.found, request, marking: attempt.marking)
     }
 
     private func outcome(
@@ -119,6 +130,7 @@ extension RaceRunner {
         let sample = attempt.with { TransportSample.read($0.descriptor.number) } ?? nil
         let transport: Transport =
             if case .mptcp? = sample?.kind { .mptcp } else { .tcp(fallback: fallbackReason(of: candidate)) }
+        if candidate.transport == .mptcp, !transport.isMPTCP { attempt.markAfterFallback(candidate) }
         // Looked at once: a confirmation takes the socket away.
         attempt.outcome = (transport, sample)
         return (transport, sample)

@@ -3,7 +3,7 @@ import LinuxNet
 // Which resolver is asked for the name over which path, and what becomes of the answers.
 
 extension RaceRunner {
-    private var asksEachPath: Bool { resolver?.asksEachPath ?? false }
+    private var asksEachPath: Bool { names.resolver?.asksEachPath ?? false }
 
     /// Asks for the name: every path that may for itself, or the system once for all. Each asks
     /// once.
@@ -21,22 +21,67 @@ extension RaceRunner {
         questions += 1
         let number = questions
         let resolution = Resolution(
-            number: number, network: path.map(network(of:)), hadNoPath: !planner.hasAllowedPath)
+            number: number, network: path.map(AnswerNetwork.init), hadNoPath: !planner.hasAllowedPath)
         resolution.machine.begin(.both)
         resolutions[scope] = resolution
         for family in IPAddress.Family.allCases {
             lookUp(host, family, over: path) { $0.answered(scope, number, family, $1) }
         }
+        askForServices(scope, number, over: path)
+    }
+
+    /// Whether there is another resolver, and a way to ask it.
+    var mayAskNext: Bool {
+        guard names.hasNext else { return false }
+        return planner.hasAllowedPath
+            || !configuration.waitsForPath && planner.mayAskTheSystem(for: host)
+    }
+
+    /// Asks the next resolver too, because what the others said leads nowhere, or to another host. What is under way goes
+    /// on; an answer of the resolvers before that has not come yet is not waited for.
+    func askNextResolver() {
+        names.advance(after: planner.addresses) { resolutions[$0]?.network }
+        resolutions = ShortDictionary()
+        resolve()
+        // Where no path may ask there is nothing to wait for.
+        if isResolved { plan() } else { setTimer() }
     }
 
     private typealias Answer = Swift.Result<[IPAddress], ResolutionError>
+
+    /// Where the caller says what it speaks, the host's HTTPS records say where that is spoken (RFC 9460).
+    private func askForServices(_ scope: RacePlanner.Scope, _ number: Int, over path: PathInterface?) {
+        guard !configuration.applicationProtocols.isEmpty, let resolver = names.resolver else { return }
+        let (host, port) = (host, request.port)
+        jobs?.continuation.yield {
+            // It is no part of the question whether there is a connection.
+            guard let answer = try? await resolver.serviceRecords(of: host, port: port, over: path) else {
+                return
+            }
+            await self.found(answer.records, scope, number)
+        }
+    }
+
+    private func found(_ records: [ServiceRecord], _ scope: RacePlanner.Scope, _ number: Int) {
+        guard !isOver, !records.isEmpty, let resolution = resolutions[scope], resolution.number == number
+        else {
+            return
+        }
+        names.note(records)
+        let usable = records.filter {
+            $0.isUsable(speaking: configuration.applicationProtocols, port: request.port)
+        }
+        let hints = usable.flatMap(\.addressHints).map(\.asDestination).unique
+        take(resolution.machine.hinted(hints, at: .now), scope)
+        setTimer()
+    }
 
     /// - Parameter body: called on the event thread, never from inside this.
     private func lookUp(
         _ host: String, _ family: IPAddress.Family, over path: PathInterface?,
         _ body: @escaping @Sendable (isolated RaceRunner, Answer) -> Void
     ) {
-        guard let resolver else {
+        guard let resolver = names.resolver else {
             // The system's has threads of its own, and needs no task. It can't be cancelled; its answer is dropped then.
             return NameLookup.addresses(of: host, family) { [weak self] answer in
                 guard let self else { return }
@@ -44,15 +89,17 @@ extension RaceRunner {
             }
         }
         jobs?.continuation.yield {
-            let answer: Answer
             do throws(ResolutionError) {
-                answer = .success(try await resolver.addresses(of: host, family: family, over: path))
+                let answer = try await resolver.answer(for: host, family: family, over: path)
+                await self.note(answer)
+                await body(self, .success(answer.addresses))
             } catch {
-                answer = .failure(error)
+                await body(self, .failure(error))
             }
-            await body(self, answer)
         }
     }
+
+    private func note(_ answer: AddressAnswer) { names.note(answer) }
 
     private func answered(
         _ scope: RacePlanner.Scope, _ number: Int, _ family: IPAddress.Family,
@@ -75,7 +122,8 @@ extension RaceRunner {
         switch action {
         case .use(let addresses, let isFinal):
             resolvedAt = resolvedAt ?? .now
-            planner.addresses[scope] = IPAddress.Family.allCases.reversed().flatMap { addresses[$0] ?? [] }
+            planner.addresses[scope] = names.addresses(
+                IPAddress.Family.allCases.reversed().flatMap { addresses[$0] ?? [] }, of: scope)
             resolutions[scope]?.isOpen = !isFinal
             plan()
         case .fail(let error):
@@ -99,6 +147,7 @@ extension RaceRunner {
             }
         }
         guard isResolved else { return }
+        if mayAskNext { return askNextResolver() }
         perform(machine.resolutionFailed(error, at: .now))
     }
 
@@ -120,10 +169,18 @@ extension RaceRunner {
         for (scope, resolution) in resolutions {
             guard let scope else { continue }
             let path = planner.askingPaths.first { $0.index == scope }
-            guard path.map(network(of:)) != resolution.network else { continue }
+            guard path.map(AnswerNetwork.init) != resolution.network else { continue }
             resolutions[scope] = nil
             planner.addresses[scope] = nil
+            names.forget(scope)
             forgetTranslation(scope)
+        }
+        for (scope, network) in names.earlierScopes {
+            guard let scope, let network else { continue }
+            let path = planner.askingPaths.first { $0.index == scope }
+            guard path.map(AnswerNetwork.init) != network else { continue }
+            names.forget(scope)
+            if resolutions[scope] == nil { planner.addresses[scope] = nil }
         }
         for scope in translationsAsked where planner.translations[scope] == nil { forgetTranslation(scope) }
     }
@@ -132,10 +189,6 @@ extension RaceRunner {
         planner.translations[scope] = nil
         translationsAsked.remove(scope)
         translationsOpen.remove(scope)
-    }
-
-    private func network(of path: PathInterface) -> Network {
-        Network(network: PathHistory.Network(path), servers: path.nameServers)
     }
 
     /// Where a path has IPv6 only and the destination IPv4 only, asks whether its network translates. The

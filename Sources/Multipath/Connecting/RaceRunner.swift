@@ -18,6 +18,8 @@ actor RaceRunner: EventThreadActor {
         var attempts: [AttemptReport]
         var omissions: [PathOmission]
         var addresses: [IPAddress]
+        var serviceRecords: [ServiceRecord]
+        var refutedAnswers: [RefutedAnswer]
         /// The paths as they were at the end.
         var snapshot: PathSnapshot
         var resolution: Duration
@@ -43,8 +45,7 @@ actor RaceRunner: EventThreadActor {
     let request: ConnectRequest
     let host: String
     let configuration: ConnectionConfiguration
-    /// Nil for the system's.
-    let resolver: (any Resolver)?
+    let names: RaceNames
     let history: ConnectionHistory
     let destination: PathHistory.Destination
     /// By which the paths and the suspicions are heard, from the beginning to the end.
@@ -72,22 +73,16 @@ actor RaceRunner: EventThreadActor {
         var machine = ResolutionMachine()
         /// Answers to a question that no longer counts are told by it.
         let number: Int
-        let network: Network?
+        let network: AnswerNetwork?
         /// Asked while no path was allowed, so that a failure says nothing.
         let hadNoPath: Bool
         var isOpen = true
 
-        init(number: Int, network: Network?, hadNoPath: Bool) {
+        init(number: Int, network: AnswerNetwork?, hadNoPath: Bool) {
             self.number = number
             self.network = network
             self.hadNoPath = hadNoPath
         }
-    }
-
-    /// What an answer depends on: another network, or other servers, may answer otherwise.
-    struct Network: Equatable {
-        var network: PathHistory.Network
-        var servers: [IPAddress]
     }
 
     /// By what asks: a path, or (nil) the machine.
@@ -124,7 +119,7 @@ actor RaceRunner: EventThreadActor {
         waiting = request.waiting
         self.configuration = configuration
         self.monitor = monitor
-        resolver = connector.resolver
+        names = RaceNames(host, connector.resolver)
         history = connector.history
         thread = monitor.runtime.thread
         self.begun = begun
@@ -135,14 +130,14 @@ actor RaceRunner: EventThreadActor {
         planner = RacePlanner(
             port: port, configuration: configuration,
             protocols: Self.protocols(configuration.protocols, kernelSpeaksMPTCP),
-            snapshot: snapshot, monitor: monitor)
+            snapshot: snapshot, monitor: monitor, history: history)
         var race = RaceMachine.Configuration()
         race.timeout = configuration.connectTimeout
         race.attemptDelay = configuration.attemptDelay
         race.needsConfirmation = confirmation != nil
         machine = RaceMachine(configuration: race)
         jobs =
-            confirmation == nil && resolver == nil ? nil : AsyncStream.makeStream(of: Job.self)
+            confirmation == nil && connector.resolver == nil ? nil : AsyncStream.makeStream(of: Job.self)
     }
 
     /// What is attempted, the preferred one first. A kernel without MPTCP leaves plain TCP.
@@ -237,7 +232,7 @@ actor RaceRunner: EventThreadActor {
         guard !isOver else { return }
         askForTranslations()
         let now = MonotonicTime.now
-        let candidates = planner.candidates(awaiting: unansweredPaths(at: now))
+        let candidates = planner.candidates(awaiting: unansweredPaths(at: now), at: now)
         omissions = candidates.omissions
         var branches: [RaceMachine.Branch] = []
         branches.reserveCapacity(candidates.branches.count)
@@ -251,7 +246,9 @@ actor RaceRunner: EventThreadActor {
         let waits = configuration.waitsForPath && branches.isEmpty
         let isComplete = isResolved && translationsOpen.isEmpty
         perform(
-            machine.plan(branches, awaiting: candidates.awaited, isFinal: isComplete && !waits, at: now)
+            machine.plan(
+                branches, awaiting: candidates.awaited, isFinal: isComplete && !waits && !mayAskNext,
+                at: now)
                 + suspect(at: now))
         if waits, isComplete, !isWaiting, !isOver {
             isWaiting = true
@@ -291,6 +288,7 @@ actor RaceRunner: EventThreadActor {
             case .fail(let failure): conclude(failure: failure)
             }
         }
+        if !isOver, machine.hasNothingLeft, isResolved, mayAskNext { return askNextResolver() }
         setTimer()
     }
 
@@ -300,7 +298,9 @@ actor RaceRunner: EventThreadActor {
         winner.attempt.unregister(from: thread)
         let candidate = machine.attempts[id].candidate
         history.record(
-            machine.attempts, destination, over: planner.paths, delays: delays, at: .now)
+            machine.attempts, destination, over: planner.paths, hasChoice: planner.found.count > 1,
+            delays: delays,
+            at: .now)
         conclude(
             winner: Winner(
                 attempt: winner.attempt, facts: facts(of: winner.attempt, candidate), value: winner.value))
@@ -351,7 +351,10 @@ actor RaceRunner: EventThreadActor {
         return Result(
             winner: winner, failure: failure,
             attempts: machine.attempts.map { AttemptReport($0, begun: begun, now: now) },
-            omissions: omissions, addresses: planner.found, snapshot: planner.snapshot,
+            omissions: omissions, addresses: planner.found, serviceRecords: names.records,
+            refutedAnswers: winner.map { names.refuted(by: $0.facts.candidate.endpoint.address) }
+                ?? names.refuted,
+            snapshot: planner.snapshot,
             resolution: begun.duration(to: resolvedAt ?? now), duration: begun.duration(to: now))
     }
 }

@@ -22,7 +22,7 @@ extension EstablishmentReport: CustomStringConvertible {
 
     /// How the connection came about, to the last attempt, and why the winner won.
     public var text: String {
-        (raceLines + ReportLine.lines(transport, control)).joined(separator: "\n")
+        (raceLines + ReportLine.lines(transport, control, marking)).joined(separator: "\n")
     }
 
     /// The text without the transport.
@@ -30,6 +30,7 @@ extension EstablishmentReport: CustomStringConvertible {
         let addresses = addresses.map(\.description).joined(separator: ", ")
         var lines = [description, ReportLine.line("resolution", "\(resolution.shortText): \(addresses)")]
         lines += attempts.map { ReportLine.line("attempt", "\($0)") }
+        lines += refutedAnswers.map { ReportLine.line("refuted", "\($0)") }
         if let winText { lines.append(ReportLine.line("winner", winText)) }
         lines += omissions.map { ReportLine.line("left out", "\($0)") }
         return lines
@@ -51,6 +52,11 @@ extension EstablishmentReport: CustomStringConvertible {
             }
         return "\(winner.name): \(why)"
     }
+}
+
+extension RefutedAnswer: CustomStringConvertible {
+    /// `203.0.113.66 by SystemResolver, over wlan0: TLS: the certificate is for other names`
+    public var description: String { "\(address) by \(resolver), over \(interface): \(reason)" }
 }
 
 extension AttemptReport: CustomStringConvertible {
@@ -97,7 +103,7 @@ extension TransferReport: CustomStringConvertible {
     public var text: String { lines.joined(separator: "\n") }
 
     package var lines: [String] {
-        ReportLine.lines(transport, control) + paths.map { ReportLine.line("path", "\($0)") }
+        ReportLine.lines(transport, control, marking) + paths.map { ReportLine.line("path", "\($0)") }
             + moves.map { ReportLine.line("move", "\($0)") }
             + [ReportLine.line("duration", duration.shortText)]
     }
@@ -107,8 +113,9 @@ extension TransferReport.PathTransfer: CustomStringConvertible {
     /// `wlan0: 1024 bytes sent, 8192 received, 512 sent again, RTT 20 ms`
     public var description: String {
         let again = bytesRetransmitted > 0 ? ", \(bytesRetransmitted) sent again" : ""
+        let unmarked = unmarkedSubflows > 0 ? ", \(unmarkedSubflows) of \(subflows) subflows unmarked" : ""
         return "\(interface): \(bytesSent) bytes sent, \(bytesReceived) received\(again), "
-            + "RTT \(smoothedRTT.shortText)"
+            + "RTT \(smoothedRTT.shortText)\(unmarked)"
     }
 }
 
@@ -125,11 +132,11 @@ enum ReportLine {
         "  " + label + String(repeating: " ", count: max(1, 12 - label.count)) + text
     }
 
-    static func lines(_ transport: Transport, _ control: ControlLevel) -> [String] {
-        [
-            line("transport", "\(transport)"),
-            line("control", "\(control)"),
-        ]
+    static func lines(
+        _ transport: Transport, _ control: ControlLevel, _ marking: TrafficMarking?
+    ) -> [String] {
+        [line("transport", "\(transport)"), line("control", "\(control)")]
+            + (marking.map { [line("marking", "\($0)")] } ?? [])
     }
 }
 

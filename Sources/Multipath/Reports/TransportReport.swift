@@ -64,6 +64,12 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var attempts: [AttemptReport]
     /// The interfaces that took no part, and why.
     public var omissions: [PathOmission]
+    /// The host's HTTPS records, where they were asked for (`ConnectionConfiguration.applicationProtocols`).
+    public var serviceRecords: [ServiceRecord] = []
+    /// The addresses that resolvers gave, and at which another host answered.
+    public var refutedAnswers: [RefutedAnswer] = []
+    /// How far the connection's packets bear the mark of their traffic class; nil for `.bestEffort`, which needs none.
+    public var marking: TrafficMarking?
 
     /// The attempt that won.
     public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }
@@ -133,5 +139,26 @@ public struct AttemptReport: Sendable, Hashable {
         case .failed(let reason): outcome = .failed(reason)
         case .pathLost: outcome = .failed("its path was lost")
         }
+    }
+}
+
+/// An address that a resolver gave for the host, and at which another host answered: with TLS, one without the name's
+/// certificate. The host itself was found at another address, so the answer was wrong, or poisoned.
+public struct RefutedAnswer: Sendable, Hashable, Codable {
+    /// What the resolver answered.
+    public var address: IPAddress
+    /// The interface over which it was tried.
+    public var interface: String
+    /// The resolver, by `Resolver.name`.
+    public var resolver: String
+    /// Why that is another host: TLS's words.
+    public var reason: String
+
+    /// A value of these parts.
+    public init(address: IPAddress, interface: String, resolver: String, reason: String) {
+        self.address = address
+        self.interface = interface
+        self.resolver = resolver
+        self.reason = reason
     }
 }

@@ -59,16 +59,18 @@ package struct CandidateList: Sendable, Hashable {
     ///   - protocols: what may be asked for, the preferred one first.
     ///   - awaiting: the paths whose own name servers are still being asked.
     ///   - isUsable: whether an address, found over one path, may be used over another.
+    ///   - standing: how earlier connections to an address went over a network.
     ///   - route: the kernel's answer for an address, free to choose (nil) or bound to one interface.
     package init(
         snapshot: PathSnapshot, policy: PathPolicy, addresses: [IPAddress], port: UInt16,
         protocols: [TransportProtocol], awaiting: Set<InterfaceIndex> = [],
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
+        standing: (PathHistory.Network, IPAddress) -> AddressHistory.Standing = { _, _ in .unknown },
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
         self.init(
             CandidatePaths(snapshot, policy), addresses: addresses, port: port, protocols: protocols,
-            awaiting: awaiting, isUsable: isUsable, route: route)
+            awaiting: awaiting, isUsable: isUsable, standing: standing, route: route)
     }
 
     /// The same of paths that were looked at already.
@@ -76,6 +78,7 @@ package struct CandidateList: Sendable, Hashable {
         _ paths: CandidatePaths, addresses: [IPAddress], port: UInt16, protocols: [TransportProtocol],
         awaiting: Set<InterfaceIndex> = [],
         isUsable: (IPAddress, InterfaceIndex) -> Bool = { _, _ in true },
+        standing: (PathHistory.Network, IPAddress) -> AddressHistory.Standing = { _, _ in .unknown },
         route: (IPAddress, InterfaceIndex?) -> RouteAnswer
     ) {
         // What each path reaches, by its place.
@@ -101,7 +104,8 @@ package struct CandidateList: Sendable, Hashable {
             } else if let refusal = path.refusal {
                 omissions.append(PathOmission(interface: path.name, reason: "\(refusal)", refusal: refusal))
             } else {
-                branches.append(Self.branch(of: path, path.order.sorted(addresses), port, protocols))
+                let sorted = path.order.sorted(addresses) { standing(path.network, $0) }
+                branches.append(Self.branch(of: path, sorted, port, protocols))
             }
         }
         if branches.isEmpty { awaited = [] }

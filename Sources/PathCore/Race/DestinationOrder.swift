@@ -1,7 +1,9 @@
 // Which of a name's addresses is tried first over one path (RFC 6724 section 6).
 //
 // The system's resolver sorts too, but for the route the kernel would choose by itself. A race asks over
-// every path, and each has source addresses of its own: so the order is worked out for each of them.
+// every path, and each has source addresses of its own: so the order is worked out for each of them. What earlier
+// connections found out stands where the RFCs put it: an address that is known to be dead is unusable (rule 1), and the one
+// with the lower round trip is preferred between rules 8 and 9 (RFC 8305 section 4).
 // Rule 4 (home addresses) does not apply: Linux hosts have no mobile IPv6. Rule 10 is that the sort is stable.
 
 /// Sorts destinations by RFC 6724, given the source addresses of one path.
@@ -15,12 +17,19 @@ public struct DestinationOrder: Sendable {
 
     /// The destinations, the best first. Equal ones keep their order.
     public func sorted(_ destinations: [IPAddress]) -> [IPAddress] {
+        sorted(destinations) { _ in .unknown }
+    }
+
+    /// The same with what is known of each address.
+    package func sorted(
+        _ destinations: [IPAddress], standing: (IPAddress) -> AddressHistory.Standing
+    ) -> [IPAddress] {
         guard destinations.count > 1 else { return destinations }
         // A name has a few: those are sorted by insertion, which keeps the order of equal ones.
         var sorted: [(address: IPAddress, key: UInt64)] = []
         sorted.reserveCapacity(destinations.count)
         for address in destinations {
-            let ranked = (address: address, key: key(of: address))
+            let ranked = (address: address, key: key(of: address, standing(address)))
             let place = (sorted.lastIndex { $0.key <= ranked.key } ?? -1) + 1
             if place == sorted.count { sorted.append(ranked) } else { sorted.insert(ranked, at: place) }
         }
@@ -28,7 +37,7 @@ public struct DestinationOrder: Sendable {
     }
 
     /// What it sorts by; the lower comes first.
-    private func key(of destination: IPAddress) -> UInt64 {
+    private func key(of destination: IPAddress, _ standing: AddressHistory.Standing) -> UInt64 {
         var key = SortKey()
         guard let source = source(for: destination) else {
             key.add(1, below: 2)
@@ -36,12 +45,15 @@ public struct DestinationOrder: Sendable {
         }
         let policy = AddressPolicy(destination)
         key.add(0, below: 2)  // rule 1: avoid unusable destinations
+        key.prefer(standing != .bad)  // rule 1, too: one that is known to be
         key.prefer(source.address.scope == destination.scope)  // rule 2: prefer matching scope
         key.prefer(source.state != .deprecated)  // rule 3: avoid deprecated addresses
         key.prefer(AddressPolicy(source.address).label == policy.label)  // rule 5: prefer matching label
         key.add(100 - policy.precedence, below: 128)  // rule 6: prefer higher precedence
         key.prefer(!policy.isEncapsulated)  // rule 7: prefer native transport
         key.add(destination.scope.rawValue, below: 16)  // rule 8: prefer smaller scope
+        // RFC 8305 section 4: prefer lower round trips, then used addresses.
+        key.add(standing.rank, below: 16)
         // Rule 9, longest matching prefix, as far as the source's own network (RFC 6724 leaves IPv4 out: there
         // the longer match says nothing about the distance).
         let common = destination.family == .ipv6 ? min(commonBits(source.address, destination), 64) : 0
@@ -144,5 +156,16 @@ extension IPAddress {
     fileprivate var scope: Scope {
         if isLoopback || isLinkLocal { return .linkLocal }
         return family == .ipv6 && high >> 54 == 0x3FB ? .siteLocal : .global
+    }
+}
+
+extension AddressHistory.Standing {
+    /// 0 for the shortest round trips, 15 where none is known. Only one that is about half as long counts as shorter:
+    /// measurements differ by less.
+    fileprivate var rank: Int {
+        guard case .good(let rtt) = self else { return 15 }
+        guard let rtt else { return 14 }
+        let milliseconds = rtt.wholeNanoseconds / 1_000_000
+        return min(Int64.bitWidth - milliseconds.leadingZeroBitCount, 14)
     }
 }

@@ -4,8 +4,11 @@
 // an IPv4 answer that comes first waits 50 ms for it (the Resolution Delay), unless the IPv6 answer has
 // already been that there is none. What comes after the start joins in.
 //
+// The address hints of HTTPS records (RFC 9460 section 7.3) stand for a family's answer until that comes, or for good where
+// it fails.
+//
 // Call order: `begin`; then `answered` and `failed` once for each family, and `timeReached` at
-// `nextDeadline`.
+// `nextDeadline`; `hinted` at any time.
 
 /// Decides when the race starts, and with which addresses.
 package struct ResolutionMachine: Sendable {
@@ -27,10 +30,17 @@ package struct ResolutionMachine: Sendable {
     private struct Question: Sendable {
         let family: IPAddress.Family
         var answer: Answer?
+        /// What an HTTPS record says of the addresses.
+        var hints: [IPAddress] = []
 
         /// Nil for none.
         var addresses: [IPAddress]? {
-            if case .addresses(let addresses) = answer, !addresses.isEmpty { addresses } else { nil }
+            let known =
+                switch answer {
+                case .addresses(let addresses): addresses
+                case .failure, nil: hints
+                }
+            return known.isEmpty ? nil : known
         }
     }
 
@@ -61,6 +71,21 @@ package struct ResolutionMachine: Sendable {
         take(.failure(reason), family, at: now)
     }
 
+    /// An HTTPS record names addresses.
+    package mutating func hinted(_ addresses: [IPAddress], at now: MonotonicTime) -> Action? {
+        var news: Set<IPAddress.Family> = []
+        for place in questions.indices where questions[place].answer == nil {
+            let hints = addresses.filter { $0.family == questions[place].family }
+            guard !hints.isEmpty, hints != questions[place].hints else { continue }
+            questions[place].hints = hints
+            news.insert(questions[place].family)
+        }
+        guard !news.isEmpty else { return nil }
+        if hasStarted || news.contains(.ipv6) { return start() }
+        deadline = deadline ?? now.advanced(by: Self.delay)
+        return nil
+    }
+
     /// The clock shows `nextDeadline` or later.
     package mutating func timeReached(_ now: MonotonicTime) -> Action? {
         guard let deadline, now >= deadline else { return nil }
@@ -82,7 +107,7 @@ package struct ResolutionMachine: Sendable {
             return isFinal || deadline != nil ? start() : nil
         }
         if hasStarted || isFinal || family == .ipv6 { return start() }
-        deadline = now.advanced(by: Self.delay)
+        deadline = deadline ?? now.advanced(by: Self.delay)
         return nil
     }
 
@@ -111,15 +136,4 @@ package struct ResolutionMachine: Sendable {
         let unique = Set(reasons)
         return ResolutionError(unique.count == 1 ? reasons[0] : reasons.joined(separator: "; "))
     }
-}
-
-/// Why a name has no address: the resolver's words.
-public struct ResolutionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The resolver's words.
-    public var reason: String
-
-    /// An error with its reason.
-    public init(_ reason: String) { self.reason = reason }
-
-    public var description: String { reason }
 }

@@ -1,0 +1,148 @@
+import LinuxNet
+
+/// Keeps the answers of another resolver for their times to live, so that a second connection to a host asks nothing.
+///
+/// ```swift
+/// let monitor = PathMonitor()
+/// let connector = Connector(
+///     monitor: monitor, resolver: CachingResolver(InterfaceResolver(), monitor: monitor))
+/// ```
+///
+/// - An answer holds on the network on which it was given: the interface, its routers, its Wi-Fi name, its name servers. It
+///   is forgotten when that network goes, and never told on another.
+/// - After its time to live it is told once more, at once, while it is asked for again; so it is while the servers are dead,
+///   for a day unless set (RFC 8767). The race finds out whether the addresses still hold.
+/// - The system's resolver tells no time to live: its answers count as fresh for 60 s unless set. That is what browsers
+///   take for getaddrinfo's. c-ares tells those of the records, and the shortest of an answer counts.
+/// - A failure is kept for 5 s at most. That a name does not exist any more ends a stale answer.
+/// - While one caller's question is under way, others with the same wait for its answer.
+///
+/// It keeps 1,024 questions unless set, and of each at most 64 addresses. Copies share what they know.
+public struct CachingResolver: Resolver {
+    /// How long what is kept.
+    public struct Configuration: Sendable, Hashable {
+        /// How long an answer without a time to live of its own is fresh.
+        public var assumedTimeToLive: Duration = .seconds(60)
+        /// How long after its time to live an answer is told while it is asked for again; zero for never.
+        public var staleness: Duration = .seconds(24 * 3600)
+        /// How long a failure is told without asking again. More than 5 s counts as 5 s.
+        public var failureTime: Duration = .seconds(5)
+        /// How many questions are kept; what was of use longest ago goes first.
+        public var capacity = 1024
+
+        /// The defaults.
+        public init() {}
+
+        fileprivate func cache<Answer: Sendable>() -> NameCache<NameQuestion, Answer>.Configuration {
+            var cache = NameCache<NameQuestion, Answer>.Configuration()
+            cache.assumedTimeToLive = assumedTimeToLive
+            cache.staleness = staleness
+            cache.failureTime = min(failureTime, cache.failureTime)
+            cache.capacity = max(capacity, 1)
+            return cache
+        }
+    }
+
+    private let inner: any Resolver
+    private let kept: Kept
+    private let level: Int
+
+    /// At most so many addresses of an answer are kept: a race tries a few.
+    private static let mostAddresses = 64
+
+    /// - Parameters:
+    ///   - inner: asked for what is not known.
+    ///   - monitor: tells which networks there are; best the connector's own.
+    ///   - configuration: how long what is kept.
+    public init(
+        _ inner: any Resolver, monitor: PathMonitor, configuration: Configuration = Configuration()
+    ) {
+        self.inner = inner
+        kept = Kept(monitor, configuration)
+        level = 0
+    }
+
+    private init(_ inner: any Resolver, _ kept: Kept, level: Int) {
+        (self.inner, self.kept, self.level) = (inner, kept, level)
+    }
+
+    public var asksEachPath: Bool { inner.asksEachPath }
+
+    /// The inner resolver's.
+    public var name: String { inner.name }
+
+    /// The inner resolver's, whose answers are kept as well.
+    public func fallback(for host: String) -> (any Resolver)? {
+        inner.fallback(for: host).map { CachingResolver($0, kept, level: level + 1) }
+    }
+
+    public func addresses(
+        of host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> [IPAddress] {
+        try await answer(for: host, family: family, over: path).addresses
+    }
+
+    /// The answer, with the time to live that it came with.
+    public func answer(
+        for host: String, family: IPAddress.Family, over path: PathInterface?
+    ) async throws(ResolutionError) -> AddressAnswer {
+        let inner = inner
+        return try await kept.addresses.answer(to: question(host, .addresses(family), path)) {
+            () async throws(ResolutionError) in
+            var answer = try await inner.answer(for: host, family: family, over: path)
+            if answer.addresses.count > Self.mostAddresses {
+                answer.addresses = Array(answer.addresses.prefix(Self.mostAddresses))
+            }
+            return (answer, answer.timeToLive)
+        }
+    }
+
+    public func serviceRecords(
+        of host: String, port: UInt16, over path: PathInterface?
+    ) async throws(ResolutionError) -> ServiceAnswer {
+        let inner = inner
+        return try await kept.services.answer(to: question(host, .services(port), path)) {
+            () async throws(ResolutionError) in
+            let answer = try await inner.serviceRecords(of: host, port: port, over: path)
+            return (answer, answer.timeToLive)
+        }
+    }
+
+    private func question(_ host: String, _ kind: NameQuestion.Kind, _ path: PathInterface?) -> NameQuestion {
+        NameQuestion(
+            host: host.lowercased(), kind: kind,
+            network: path.map(AnswerNetwork.init) ?? AnswerNetwork(machine: kept.monitor.latestPath),
+            level: level)
+    }
+
+    /// What copies share.
+    private final class Kept: Sendable {
+        let addresses: AnswerCache<AddressAnswer>
+        let services: AnswerCache<ServiceAnswer>
+        let monitor: PathMonitor
+        private let observation: UInt64
+
+        init(_ monitor: PathMonitor, _ configuration: Configuration) {
+            let (addresses, services) = (
+                AnswerCache<AddressAnswer>(configuration.cache()),
+                AnswerCache<ServiceAnswer>(configuration.cache())
+            )
+            (self.addresses, self.services, self.monitor) = (addresses, services, monitor)
+            let resumes = Locked(monitor.latestPath?.resumes)
+            observation = monitor.channel.observe { snapshot in
+                let networks = AnswerNetwork.all(in: snapshot)
+                addresses.keep(networks)
+                services.keep(networks)
+                let hasSlept = resumes.withLock { known in
+                    defer { known = snapshot.resumes }
+                    return known.map { $0 != snapshot.resumes } ?? false
+                }
+                guard hasSlept else { return }
+                addresses.expire()
+                services.expire()
+            }
+        }
+
+        deinit { monitor.channel.endObservation(observation) }
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import Multipath
+import TestSupport
+
+@testable import MultipathDNS
+
+/// A real name server on loopback, with nothing above it.
+final class NameServer {
+    let port: UInt16
+    private let process: Running
+
+    init(_ records: [String]) async throws {
+        let port = UInt16.random(in: 20_000..<30_000)
+        self.port = port
+        process = try Running(
+            [
+                "dnsmasq", "--keep-in-foreground", "--port=\(port)", "--listen-address=127.0.0.1",
+                "--bind-interfaces", "--no-resolv", "--no-hosts", "--pid-file=", "--conf-file=/dev/null",
+                "--user=\(NSUserName())", "--local=/example/", "--log-facility=-",
+            ] + records)
+        let probe = InterfaceResolver(servers: [], timeout: .milliseconds(200), port: port)
+        let path = PathInterface(
+            index: 1, name: "lo", type: Verdict(.loopback, .kernel), nameServers: [IPAddress("127.0.0.1")!])
+        try await Program.wait("dnsmasq to answer") {
+            do throws(ResolutionError) {
+                _ = try await probe.addresses(of: "probe.example", family: .ipv4, over: path)
+                return true
+            } catch {
+                return error.description == "Domain name not found"
+            }
+        }
+    }
+}
+
+/// A port of loopback that takes questions and never answers.
+final class SilentServer {
+    let port: UInt16
+    private let socket: CInt
+
+    init() throws {
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        self.socket = socket
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &name) { name in
+            name.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, length) == 0 ? getsockname(socket, $0, &length) : -1
+            }
+        }
+        port = UInt16(bigEndian: name.sin_port)
+        guard status == 0 else { throw Program.TimedOut(description: "no free port") }
+    }
+
+    deinit { close(socket) }
+}
