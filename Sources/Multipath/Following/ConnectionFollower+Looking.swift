@@ -54,12 +54,6 @@ extension ConnectionFollower {
         }
     }
 
-    func widenReceiveBuffer() {
-        state.withLock { state in
-            if let number = state.descriptor?.number { ReceiveBuffer.widen(number) }
-        }
-    }
-
     func endIdleProbe() {
         state.withLock { state in
             if let number = state.descriptor?.number { endIdleProbe(&state, number) }

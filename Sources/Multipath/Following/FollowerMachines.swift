@@ -191,7 +191,9 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
-    func widenReceiveBuffer() { follower?.widenReceiveBuffer() }
+    func set(_ level: ControlLevel) { follower?.set(level) }
+
+    func withDescriptor(_ body: (CInt) -> Void) { follower?.withDescriptor(body) }
 
     func probeIdle() {
         guard follower?.probeIdle() == true else { return }
