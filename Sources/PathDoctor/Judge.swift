@@ -64,6 +64,8 @@ struct Judge {
         case .unreachable, .untried: return .unreachable
         case .connected: break
         }
+        if path.paused, path.quality.loss < Self.lossLimit { return .flapping }
+        if path.deadAddress != nil { return .familySilent }
         if path.packets == .lost { return .packetsTooLarge }
         switch path.tls {
         case .refused: return .wrongCertificate
@@ -72,8 +74,11 @@ struct Judge {
         }
         if path.mptcp == .dropped { return .mptcpDropped }
         if path.mptcp == .absent, paths.contains(where: { $0.mptcp == .works }) { return .mptcpStripped }
+        // A queue that is full loses what does not fit.
+        let latency = latency(of: path)
+        if latency == .queueFull { return latency }
         if path.quality.sent > 0, path.quality.loss >= Self.lossLimit { return .lossy }
-        if let latency = latency(of: path) { return latency }
+        if let latency { return latency }
         if case .forgotten = path.idle { return .idleForgotten }
         if !path.names.isEmpty, path.names.allSatisfy(\.isUnanswered) { return .namesUnanswered }
         return nil

@@ -43,6 +43,8 @@ extension Labs {
                 ("wifi-blackhole", 4, "path_silent wlan0 1"), ("one-way-loss", 0, "lossy wlan0 1"),
                 ("elevator", 4, "path_silent - 1"), ("middlebox-strip", 0, "mptcp_stripped wlan0 1"),
                 ("middlebox-drop", 0, "mptcp_dropped wlan0 1"), ("wifi-flapping", 0, "flapping wlan0 1"),
+                // Silent from the eighth second to the tenth.
+                ("train", 8, "flapping wlan0 1"),
             ])
         func faults(scenario: String, start: Int, expected: String) throws {
             let (words, outcome) = try check(scenario, before: at(start))
