@@ -66,18 +66,19 @@ struct Judge {
         }
         if path.paused, path.quality.loss < Self.lossLimit { return .flapping }
         if path.deadAddress != nil { return .familySilent }
-        if path.packets == .lost { return .packetsTooLarge }
-        switch path.tls {
-        case .refused: return .wrongCertificate
-        case .failed, .silent: return .tlsFailed
-        case .untried, .trusted, .plainHTTP: break
-        }
-        if path.mptcp == .dropped { return .mptcpDropped }
-        if path.mptcp == .absent, paths.contains(where: { $0.mptcp == .works }) { return .mptcpStripped }
-        // A queue that is full loses what does not fit.
+        if case .refused = path.tls { return .wrongCertificate }
+        // A queue that is full loses what does not fit, and a path that loses much loses long messages first: of such a path
+        // nothing finer can be told.
         let latency = latency(of: path)
         if latency == .queueFull { return latency }
         if path.quality.sent > 0, path.quality.loss >= Self.lossLimit { return .lossy }
+        if path.packets == .lost { return .packetsTooLarge }
+        switch path.tls {
+        case .failed, .silent: return .tlsFailed
+        case .untried, .trusted, .refused, .plainHTTP: break
+        }
+        if path.mptcp == .dropped { return .mptcpDropped }
+        if path.mptcp == .absent, paths.contains(where: { $0.mptcp == .works }) { return .mptcpStripped }
         if let latency { return latency }
         if case .forgotten = path.idle { return .idleForgotten }
         if !path.names.isEmpty, path.names.allSatisfy(\.isUnanswered) { return .namesUnanswered }

@@ -203,7 +203,8 @@ struct PathProbe: Sendable {
 
     // MARK: What is said over the connection
 
-    /// TLS, or a long request of HTTP. Where the connection stands and nothing comes back, the same with small packets.
+    /// TLS, or a long request of HTTP. Where the connection stands and nothing comes back, the same with small packets; and
+    /// where those arrive, once more with full ones.
     private func exchange(
         _ connection: ProbeSocket, _ endpoint: IPEndpoint
     ) async -> (TLSFinding, PacketFinding) {
@@ -212,12 +213,21 @@ struct PathProbe: Sendable {
             guard finding == .silent else { return (finding, .arrive) }
             guard let small = await smallConnection(endpoint) else { return (finding, .untried) }
             let again = await TLSProbe.run(small, tls, within: Self.patience)
-            return again == .silent ? (finding, .untried) : (again, .lost)
+            guard again != .silent else { return (finding, .untried) }
+            guard let full = await fullConnection(endpoint) else { return (again, .untried) }
+            let last = await TLSProbe.run(full, tls, within: Self.patience)
+            return last == .silent ? (again, .lost) : (last, .arrive)
         }
         guard target.speaksHTTP else { return (.untried, .untried) }
         if await answersHTTP(connection) { return (.untried, .arrive) }
-        guard let small = await smallConnection(endpoint) else { return (.untried, .untried) }
-        return (.untried, await answersHTTP(small) ? .lost : .untried)
+        guard let small = await smallConnection(endpoint), await answersHTTP(small),
+            let full = await fullConnection(endpoint)
+        else { return (.untried, .untried) }
+        return (.untried, await answersHTTP(full) ? .arrive : .lost)
+    }
+
+    private func fullConnection(_ endpoint: IPEndpoint) async -> ProbeSocket? {
+        try? await ProbeSocket.connect(to: endpoint, over: path.index, within: Self.patience).get()
     }
 
     private func smallConnection(_ endpoint: IPEndpoint) async -> ProbeSocket? {
