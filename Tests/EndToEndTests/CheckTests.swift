@@ -79,7 +79,7 @@ extension Labs {
                         let (words, text) = try await Self.check(one)
                         print("measured: \(one.scenario): \(text)")
                         #expect(one.expected.contains(words), "\(one.scenario): \(text)")
-                        #expect(text.contains(one.said), "\(one.scenario): \(text)")
+                        #expect(one.said.isEmpty || text.contains(one.said), "\(one.scenario): \(text)")
                     }
                 }
                 try await group.waitForAll()
