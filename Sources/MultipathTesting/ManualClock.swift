@@ -39,6 +39,8 @@ public final class ManualClock: Clock {
         var cancelled: Set<Int> = []
         /// Tasks that wait until so many tasks sleep.
         var observers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        /// Each object's one alarm.
+        var alarms: [ObjectIdentifier: (time: Instant, body: @Sendable () -> Void)] = [:]
     }
 
     private let state = Locked(State())
@@ -88,10 +90,34 @@ public final class ManualClock: Clock {
         }
     }
 
+    /// Calls a closure when the clock has been moved to a time: at that time, and before `advance` returns. It replaces the
+    /// object's alarm that was set before; nil ends that.
+    func setAlarm(of object: AnyObject, at time: Instant?, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.alarms[ObjectIdentifier(object)] = time.map { ($0, body) } }
+    }
+
+    /// Moves the clock on to each alarm's time in turn, and runs it.
+    private func runAlarms(until end: Instant) {
+        while true {
+            let due = state.withLock { state -> (@Sendable () -> Void)? in
+                guard let (key, alarm) = state.alarms.min(by: { $0.value.time < $1.value.time }),
+                    alarm.time <= end
+                else { return nil }
+                state.alarms[key] = nil
+                state.now = max(state.now, alarm.time)
+                return alarm.body
+            }
+            guard let due else { return }
+            due()
+        }
+    }
+
     /// Moves the clock on, and wakes the tasks that slept until then, the earliest first.
     public func advance(by duration: Duration) {
+        let end = now.advanced(by: duration)
+        runAlarms(until: end)
         state.withLock { state in
-            state.now = state.now.advanced(by: duration)
+            state.now = max(state.now, end)
             let due = state.sleepers.filter { $0.value.deadline <= state.now }
             for (id, sleeper) in due.sorted(by: { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) })
             {

@@ -5,6 +5,8 @@ import Multipath
 public struct ScriptedMachine: Sendable {
     /// The system's name servers.
     public var nameServers: [IPAddress] = []
+    /// The budgets that are spent.
+    public var spentBudgets: Set<PathBudget> = []
     private var interfaces: [(index: InterfaceIndex, path: ScriptedPath)] = []
     private var nextIndex: InterfaceIndex = 2
     private var resumes: UInt64 = 0
@@ -77,7 +79,7 @@ public struct ScriptedMachine: Sendable {
         reducer.replaceLinks(links)
         reducer.replaceAddresses(addresses)
         reducer.replaceRoutes(routes)
-        return reducer.snapshot()
+        return reducer.snapshot().withSpent(spentBudgets)
     }
 
     /// RT_SCOPE_HOST: good for nothing beyond this machine.

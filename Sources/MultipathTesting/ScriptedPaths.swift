@@ -22,7 +22,7 @@ public final class ScriptedPaths: Sendable {
     /// A monitor of a machine with these interfaces, and loopback.
     public init(_ paths: [ScriptedPath] = []) {
         source = Source(ScriptedMachine(paths))
-        monitor = PathMonitor(source: source)
+        monitor = PathMonitor(source: source, hasBudgets: false)
     }
 
     /// The state now, as the monitor tells it.
@@ -50,6 +50,13 @@ public final class ScriptedPaths: Sendable {
 
     /// Wakes the machine from sleep.
     public func wake() { change { $0.wake() } }
+
+    /// Spends a budget: the paths that it covers are refused by policies that have just this budget. Nothing is read from or
+    /// written to the user's state folder.
+    public func spend(_ budget: PathBudget) { change { $0.spentBudgets.insert(budget) } }
+
+    /// Begins a budget's next period, or resets it.
+    public func refill(_ budget: PathBudget) { change { $0.spentBudgets.remove(budget) } }
 
     /// Ends the streams of updates, once their consumers have seen the last state.
     public func end() { source.end(.none) }

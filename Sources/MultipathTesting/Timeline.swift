@@ -19,6 +19,10 @@ public struct ScriptedStep: Sendable {
         case update(String, @Sendable (inout ScriptedPath) -> Void)
         /// Wakes the machine from sleep.
         case wake
+        /// Spends a budget.
+        case spend(PathBudget)
+        /// Begins the budget's next period.
+        case refill(PathBudget)
         /// Ends the streams of updates.
         case end
         /// Ends them with an error.
@@ -41,6 +45,8 @@ extension ScriptedPaths {
         case .restore(let name): restore(name)
         case .update(let name, let change): update(name, change)
         case .wake: wake()
+        case .spend(let budget): spend(budget)
+        case .refill(let budget): refill(budget)
         case .end: end()
         case .fail(let error): fail(error)
         }

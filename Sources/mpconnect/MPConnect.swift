@@ -78,6 +78,16 @@ struct MPConnect: AsyncParsableCommand {
         completion: .list(PathRefusalAction.allCases.map(\.rawValue)), transform: PathRefusalAction.argument)
     var whenRefused: PathRefusalAction = .report
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            What the connection carries, as its packets' DSCP tells the networks on the way: background (it then uses no \
+            expensive path), best_effort, bulk, interactive, streaming, conversational_video, voice, signalling, \
+            network_control.
+            """, valueName: "class"),
+        completion: .list(TrafficClass.allCases.map(\.rawValue)), transform: TrafficClass.argument)
+    var trafficClass: TrafficClass = .bestEffort
+
     @Flag(name: .customLong("no-mptcp"), help: "Ask for plain TCP only.")
     var withoutMPTCP = false
 
@@ -180,6 +190,9 @@ struct MPConnect: AsyncParsableCommand {
             throw ValidationError(
                 "--prohibit, --when-refused, --prefer, --require and --wait are for connecting")
         }
+        if listen, trafficClass != .bestEffort {
+            throw ValidationError("--traffic-class is for connecting")
+        }
         if insecure, cacert != nil {
             throw ValidationError("--insecure trusts every certificate, --cacert only some; choose one")
         }
@@ -198,6 +211,7 @@ struct MPConnect: AsyncParsableCommand {
         configuration.connectTimeout = connectTimeout
         configuration.waitsForPath = wait
         configuration.whenPathIsRefused = whenRefused
+        configuration.trafficClass = trafficClass
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
         return configuration
@@ -232,3 +246,4 @@ struct MPConnect: AsyncParsableCommand {
 
 extension MultipathMode: WordArgument {}
 extension PathRefusalAction: WordArgument {}
+extension TrafficClass: WordArgument {}

@@ -29,6 +29,8 @@ struct MPPaths: AsyncParsableCommand {
                                          what you know better, for this process
             """,
         version: projectVersion,
-        subcommands: [List.self, Watch.self, Check.self, SetWord.self, Record.self, Replay.self],
+        subcommands: [
+            List.self, Watch.self, Check.self, SetWord.self, Budget.self, Record.self, Replay.self,
+        ],
         defaultSubcommand: List.self)
 }

@@ -9,6 +9,11 @@ import NetworkLab
 @main
 enum ModeProbe {
     static func main() async throws {
+        let words = CommandLine.arguments.dropFirst()
+        if words.first == "heartbeat" {
+            try await HeartbeatProbe.run(words.dropFirst())
+            ProcessEnvironment.exit(0)
+        }
         guard let options = ProbeOptions(CommandLine.arguments.dropFirst()) else {
             var text = ProbeOptions.usage
             text.withUTF8 { try? StandardStream.error.write(UnsafeRawBufferPointer($0)) }

@@ -32,6 +32,8 @@ struct ProbeOptions: Sendable {
     var refusesConstrained = false
     var whenRefused = PathRefusalAction.report
     var isTCP = false
+    /// Bytes a day on expensive paths.
+    var budget: UInt64?
     var faults: [Fault] = []
     var moves: Moves?
     /// Whether the sockets are not this library's, and all connections may be steered for their sake.
@@ -40,7 +42,7 @@ struct ProbeOptions: Sendable {
     static let usage = """
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
-            [--tcp yes] [--refuse constrained] [--when-refused report|close] [--capture NAME]
+            [--tcp yes] [--refuse constrained] [--when-refused report|close] [--capture NAME] [--budget BYTES]
             [--moves N expensive|constrained|address] [--foreign yes]
 
         """
@@ -64,6 +66,7 @@ struct ProbeOptions: Sendable {
             case "--count": counted = value
             case "--capture": captured = value
             case "--tcp": isTCP = value == "yes"
+            case "--budget": budget = UInt64(value)
             case "--refuse": refusesConstrained = value == "constrained"
             case "--when-refused":
                 guard let action = PathRefusalAction(rawValue: value) else { return nil }

@@ -137,11 +137,18 @@ struct ReportTests {
             ]),
         ]
         for var report in reports {
+            report.marking = TrafficMarking(.background, unmarkedFamily: .ipv6)
+            #expect(try decoded(report) == report)
+            report.marking = nil
             #expect(try decoded(report) == report)
             (report.local, report.handshakeRTT) = (nil, nil)
             #expect(try decoded(report) == report)
         }
-        #expect(try decoded(Self.transfer) == Self.transfer)
+        var transfer = Self.transfer
+        #expect(try decoded(transfer) == transfer)
+        transfer.marking = TrafficMarking(.networkControl)
+        transfer.paths[0].unmarkedSubflows = 1
+        #expect(try decoded(transfer) == transfer)
         let error = ConnectionError(
             .timedOut, host: "media.example", port: 443, reason: "no answer", duration: .seconds(10),
             attempts: Self.silentFirst.attempts, omissions: Self.silentFirst.omissions)

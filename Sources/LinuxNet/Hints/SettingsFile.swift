@@ -22,19 +22,29 @@ package struct SettingsFile: Sendable {
 
     /// A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification 0.8, "Basics").
     static func path(variable: (String) -> String?, homeInUserDatabase: () -> String?) -> String? {
+        path(
+            name, below: (variable: "XDG_CONFIG_HOME", inHome: ".config"), variable: variable,
+            homeInUserDatabase: homeInUserDatabase)
+    }
+
+    /// The path of a file of this library's: in `$MULTIPATH_HOME`, or below a folder of the XDG specification.
+    static func path(
+        _ name: String, below base: (variable: String, inHome: String), variable: (String) -> String?,
+        homeInUserDatabase: () -> String?
+    ) -> String? {
         func folder(_ path: String?) -> String? {
             guard var path, path.hasPrefix("/") else { return nil }
             while path.hasSuffix("/") { path.removeLast() }
             return path
         }
         if let home = folder(variable(homeVariable)) { return "\(home)/\(name)" }
-        let configuration =
-            folder(variable("XDG_CONFIG_HOME"))
-            ?? (folder(variable("HOME")) ?? folder(homeInUserDatabase())).map { $0 + "/.config" }
-        return configuration.map { "\($0)/multipath/\(name)" }
+        let folder =
+            folder(variable(base.variable))
+            ?? (folder(variable("HOME")) ?? folder(homeInUserDatabase())).map { $0 + "/" + base.inHome }
+        return folder.map { "\($0)/multipath/\(name)" }
     }
 
-    private static func homeInUserDatabase() -> String? {
+    static func homeInUserDatabase() -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
             var user = passwd()
             var found: UnsafeMutablePointer<passwd>?
@@ -102,13 +112,13 @@ package struct SettingsFile: Sendable {
         throw SystemError("write \(self.path)", errno: ELOOP)
     }
 
-    private static func parent(of path: String) -> String {
+    static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Opens the folder of a file, and makes what is missing of it, for its owner alone.
-    private static func folder(of path: String) throws(SystemError) -> Descriptor {
+    static func folder(of path: String) throws(SystemError) -> Descriptor {
         let folder = parent(of: path)
         var missing: [String] = []
         var existing = folder
@@ -128,11 +138,12 @@ package struct SettingsFile: Sendable {
     }
 
     /// Puts a new file in the place of an old one. It keeps the old one's rights and owner.
-    private static func replace(
+    static func replace(
         _ path: String, with text: String, in folder: borrowing Descriptor
     ) throws(SystemError) {
         var random = SystemRandomNumberGenerator()
-        let temporary = parent(of: path) + "/.paths.conf." + String(random.next(), radix: 36)
+        let last = path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
+        let temporary = parent(of: path) + "/.\(last)." + String(random.next(), radix: 36)
         let file = Descriptor(
             owning: try systemCall("make \(temporary)") {
                 open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

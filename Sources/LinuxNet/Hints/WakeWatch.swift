@@ -80,7 +80,7 @@ private enum TimerFlags {
 
 extension SuspendDetector.Reading {
     /// CLOCK_BOOTTIME and CLOCK_MONOTONIC now.
-    static var now: SuspendDetector.Reading {
+    package static var now: SuspendDetector.Reading {
         func read(_ clock: clockid_t) -> Duration {
             var time = timespec()
             clock_gettime(clock, &time)

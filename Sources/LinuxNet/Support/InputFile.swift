@@ -29,7 +29,7 @@ package enum InputFile {
         return try bytes(of: file, path, limit)
     }
 
-    private static func bytes(
+    static func bytes(
         of file: borrowing Descriptor, _ path: String, _ limit: Int
     ) throws(SystemError) -> [UInt8] {
         var text: [UInt8] = []

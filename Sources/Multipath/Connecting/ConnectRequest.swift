@@ -158,7 +158,7 @@ extension RaceRunner.Result {
             resolution: resolution, addresses: addresses, duration: duration,
             handshakeRTT: facts.handshakeRTT,
             attempts: attempts, omissions: omissions, serviceRecords: serviceRecords,
-            refutedAnswers: refutedAnswers)
+            refutedAnswers: refutedAnswers, marking: facts.marking)
     }
 }
 

@@ -6,7 +6,17 @@ public struct ConnectionConfiguration: Sendable {
     /// What to do when a path goes bad.
     public var mode: MultipathMode = .handover
     /// Which paths may be used, and which is liked best.
-    public var policy = PathPolicy()
+    public var policy = PathPolicy() {
+        didSet { if trafficClass == .background { policy.isDiscretionary = true } }
+    }
+    /// What the connection carries, which every attempt's SYN and every subflow tells the networks on the way (DSCP). With
+    /// `.background` the connection is discretionary, too, and uses no expensive path unless `allowsExpensivePaths` says so.
+    public var trafficClass: TrafficClass = .bestEffort {
+        didSet {
+            guard (trafficClass == .background) != (oldValue == .background) else { return }
+            policy.isDiscretionary = trafficClass == .background
+        }
+    }
     /// What is asked for. With `.mptcp` among them MPTCP is tried first wherever this kernel has it (RFC 8684), and plain
     /// TCP beside it, for a way that drops MPTCP's SYNs; `[.tcp]` is a race of plain TCP.
     public var protocols: Set<TransportProtocol> = [.mptcp, .tcp]

@@ -88,15 +88,18 @@ public struct Connector: Sendable {
     /// connection; the rows `connections-64`, `instructions-channel` and `instructions-channel-name` of the benchmark count
     /// them all.
     ///
-    /// - Returns: nil where a task is needed: something is observed, the paths are not known yet, or another resolver than
-    ///   the system's is asked. Then `connect(host:port:_:)` does the same.
+    /// - Returns: nil where a task is needed: something is observed, the paths or the policy's budget are not known yet, or
+    ///   another resolver than the system's is asked. Then `connect(host:port:_:)` does the same.
     /// - Throws: `ConnectionError` for what is no port.
     package func directRace(
         host: String, port: Int, _ configuration: ConnectionConfiguration
     ) throws(ConnectionError) -> DirectRace? {
         let begun = MonotonicTime.now
         let number = try Self.number(of: port, host)
-        guard observers.isEmpty, resolver == nil, let snapshot = monitor.latestPath else { return nil }
+        guard observers.isEmpty, resolver == nil,
+            monitor.channel.isPrepared(for: configuration.policy),
+            let snapshot = monitor.latestPath
+        else { return nil }
         let request = ConnectRequest(self, host, number, configuration)
         return DirectRace(request: request, runner: request.runner(snapshot, begun: begun))
     }
@@ -148,6 +151,7 @@ public struct Connector: Sendable {
         let request = ConnectRequest(
             self, host, port, configuration,
             observations: observers.compactMap { $0.connecting(host: host, port: Int(port), configuration) })
+        await monitor.channel.prepare(for: configuration.policy)
         do throws(ConnectionError) {
             let snapshot = try await firstSnapshot(host, port, since: begun, configuration.connectTimeout)
             let result = await request.runner(snapshot, begun: begun, confirmation).run()

@@ -26,11 +26,14 @@ package struct PendingConnection: ~Copyable, Sendable {
         /// What is known of the destination's addresses.
         let addresses: [IPAddress]
         let request: ConnectRequest
+        /// How far its packets bear the mark of their traffic class; nil for those without a wish.
+        let marking: TrafficMarking?
 
         init(
             _ candidate: Candidate, _ transport: Transport, _ level: ControlLevel, _ sample: TransportSample?,
-            _ addresses: [IPAddress], _ request: ConnectRequest
+            _ addresses: [IPAddress], _ request: ConnectRequest, marking: TrafficMarking?
         ) {
+            self.marking = marking
             self.candidate = candidate
             self.transport = transport
             self.level = level
@@ -43,7 +46,8 @@ package struct PendingConnection: ~Copyable, Sendable {
         func makeEnd() -> ConnectionEnd? {
             guard !request.observations.isEmpty else { return nil }
             var meter = TransferMeter(
-                transport: transport, level: level, interface: candidate.interfaceName, started: established)
+                transport: transport, level: level, interface: candidate.interfaceName, started: established,
+                marking: marking)
             if let sample { meter.ingest(sample, naming: .all) { nil } }
             return ConnectionEnd(meter)
         }

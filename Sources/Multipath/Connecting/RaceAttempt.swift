@@ -11,11 +11,27 @@ final class RaceAttempt: @unchecked Sendable {
     let level: ControlLevel
     /// Whether the socket is IPv6's and meant for an IPv4 destination.
     private let isMapped: Bool
+    /// How far its packets bear the mark of their traffic class; nil for those without a wish.
+    private(set) var marking: TrafficMarking?
 
     init(_ socket: consuming StreamSocket, _ level: ControlLevel, isMapped: Bool = false) {
         self.socket = consume socket
         self.level = level
         self.isMapped = isMapped
+    }
+
+    /// Marks the packets from the SYN on. What the kernel refuses costs the mark, not the attempt.
+    func mark(_ trafficClass: TrafficClass, _ candidate: Candidate) {
+        guard trafficClass != .bestEffort else { return }
+        let family = isMapped ? .ipv6 : candidate.endpoint.address.family
+        let unmarked = with { $0.mark(family, dscp: trafficClass.dscp) } ?? nil
+        marking = TrafficMarking(trafficClass, unmarkedFamily: unmarked)
+    }
+
+    /// The connection has become plain TCP: the kernel marks now what it refused to mark before, all but the SYN.
+    func markAfterFallback(_ candidate: Candidate) {
+        guard let marking, marking.unmarkedFamily != nil else { return }
+        mark(marking.trafficClass, candidate)
     }
 
     /// Starts the handshake.

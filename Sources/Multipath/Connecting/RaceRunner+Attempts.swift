@@ -72,6 +72,7 @@ extension RaceRunner {
         do throws(SystemError) {
             let attempt = try attempt(for: candidate)
             running[id] = Running(attempt: attempt)
+            attempt.mark(configuration.trafficClass, candidate)
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
                 // Not from inside the machine's own list of actions.
@@ -119,7 +120,7 @@ extension RaceRunner {
     func facts(of attempt: RaceAttempt, _ candidate: Candidate) -> PendingConnection.Facts {
         let (transport, sample) = outcome(of: attempt, candidate)
         return PendingConnection.Facts(
-            candidate, transport, attempt.level, sample, planner.found, request)
+            candidate, transport, attempt.level, sample, planner.found, request, marking: attempt.marking)
     }
 
     private func outcome(
@@ -129,6 +130,7 @@ extension RaceRunner {
         let sample = attempt.with { TransportSample.read($0.descriptor.number) } ?? nil
         let transport: Transport =
             if case .mptcp? = sample?.kind { .mptcp } else { .tcp(fallback: fallbackReason(of: candidate)) }
+        if candidate.transport == .mptcp, !transport.isMPTCP { attempt.markAfterFallback(candidate) }
         // Looked at once: a confirmation takes the socket away.
         attempt.outcome = (transport, sample)
         return (transport, sample)

@@ -11,7 +11,7 @@ import Synchronization
 /// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
 public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         /// The second descriptor; nil after the end.
         var descriptor: Descriptor?
         var meter: TransferMeter
@@ -32,25 +32,27 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     }
 
     private let facts: FollowedFacts
-    private let monitor: PathMonitor
+    let monitor: PathMonitor
     private let end: ConnectionEnd?
-    private let state: Locked<State>
+    /// Nil for a connection without a budget.
+    private let budget: ConnectionBudget?
+    let state: Locked<State>
     private let log = ConnectionEventChannel()
     /// When the first bytes were written that no sample has seen, in nanoseconds; 0 for none.
-    private let written = Atomic<Int64>(0)
+    let written = Atomic<Int64>(0)
     /// Whether the machines are told when data moves.
     private let isAsleep = Atomic(false)
     /// What the user has sent and received since the meter was told.
-    private let sent = Atomic<Int>(0)
-    private let received = Atomic<Int>(0)
+    let sent = Atomic<Int>(0)
+    let received = Atomic<Int>(0)
     /// When to book what the subflows have carried although no machine asks for a sample; `Int64.max` for never.
     private let nextBooking = Atomic<Int64>(.max)
     /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
     private static let bookingInterval = Duration.milliseconds(100)
     /// How long the books may go without a sample where glances are enough for the machines: so long, and so many looks where
     /// those are far apart because there are many connections.
-    private static let longestGlance = Duration.seconds(1)
-    private static let glancesBetweenBookings = 8
+    static let longestGlance = Duration.seconds(1)
+    static let glancesBetweenBookings = 8
 
     /// - Parameters:
     ///   - descriptor: a connected socket's, which stays its owner's.
@@ -63,14 +65,18 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         self.facts = facts
         self.monitor = monitor
         self.end = end
+        budget =
+            monitor.channel.hasBudgets
+            ? facts.policy.budget.map { ConnectionBudget($0, in: monitor.channel) } : nil
         var meter = TransferMeter(
             transport: facts.transport, level: facts.level, interface: facts.interfaceName,
-            started: facts.established)
+            started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
         state = Locked(
             State(
                 descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established)
         )
+        budget?.follow(self)
     }
 
     deinit { stop() }
@@ -196,11 +202,22 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// is bound to; of an MPTCP connection the one that its data takes where it is steered, and the one that it came about
     /// over where it is not. Nil where no snapshot has come yet, and where the interface is gone.
     public var currentPath: ConnectionPath? {
+        carryingInterface.map { ConnectionPath($0, policy: facts.policy) }
+    }
+
+    /// The interface of that path.
+    var carryingInterface: PathInterface? {
         let carrier = state.withLock { $0.carrier }
-        guard let snapshot = monitor.latestPath,
-            let interface = carrier == 0 ? facts.interface(in: snapshot) : snapshot.interface(carrier)
-        else { return nil }
-        return ConnectionPath(interface, policy: facts.policy)
+        guard let snapshot = monitor.latestPath else { return nil }
+        return carrier == 0 ? facts.interface(in: snapshot) : snapshot.interface(carrier)
+    }
+
+    /// The kernel's counters now; nil where the connection is closed.
+    func currentSample() -> TransportSample? {
+        state.withLock { state in
+            guard let number = state.descriptor?.number else { return nil }
+            return TransportSample.read(number)
+        }
     }
 
     /// What carries the bytes now.
@@ -238,6 +255,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             return (true, state.machines.take())
         }
         guard isFirst else { return }
+        if let budget {
+            let (used, runtime) = (budget.count(state.withLock { $0.meter.carried }), monitor.runtime)
+            runtime.thread.submit { runtime.budgets.end(budget, using: used) }
+        }
         log.close { [state] in state.withLock { $0.meter.report() } }
         if let end { end.ended(state.withLock { $0.meter.report() }) }
         if let machines {
@@ -266,6 +287,9 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
         guard let begun else { return }
         begun.machines.begin(begun.first)
+        guard let budget else { return }
+        monitor.runtime.budgets.add(budget.budget, for: monitor.channel)
+        monitor.runtime.budgets.begin(budget)
     }
 
     func wake() {
@@ -329,70 +353,5 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
                 log.add(.waiting(policy.omissions(in: snapshot)))
             }
         }
-    }
-
-    func look(mayGlance: Bool) -> SteeringLook {
-        // First: what is written after the sample is to be told again.
-        let first = written.exchange(0, ordering: .relaxed)
-        return state.withLock { state in
-            guard let number = state.descriptor?.number else { return .closed }
-            let now = MonotonicTime.now
-            let limit = max(
-                Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
-            if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
-                TransportSample.isAllAcknowledged(number)
-            {
-                return .nothingWaits
-            }
-            guard var sample = TransportSample.read(number) else { return .closed }
-            state.sampled = now
-            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
-            // Only suspicion has to know it, and where there was none lately there is none soon.
-            if !mayGlance { sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number) }
-            return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
-        }
-    }
-
-    func book(_ naming: TransferMeter.Naming) { state.withLock { sample(&$0, naming) } }
-
-    /// - Returns: whether a probe was sent that is to be ended soon.
-    func probeIdle() -> Bool {
-        state.withLock { state in
-            // The one before has changed the settings that this one would take for the user's.
-            guard let number = state.descriptor?.number, state.probe == nil else { return false }
-            state.probe = KeepaliveProbe(number)
-            return state.probe != nil
-        }
-    }
-
-    /// The first subflow has ended: what we send is not to become slower for that, and what the peer sends may.
-    func firstSubflowEnded() {
-        state.withLock { state in
-            state.meter.hasLostFirstSubflow = true
-            if let number = state.descriptor?.number { SendBuffer.keep(number) }
-        }
-    }
-
-    func endIdleProbe() {
-        state.withLock { state in
-            if let number = state.descriptor?.number { endIdleProbe(&state, number) }
-        }
-    }
-
-    // MARK: Under the lock
-
-    private func endIdleProbe(_ state: inout State, _ number: CInt) {
-        state.probe?.restore(number)
-        state.probe = nil
-    }
-
-    private func sample(_ state: inout State, _ naming: TransferMeter.Naming) {
-        guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
-        state.meter.ingest(sample, naming: naming) { monitor.latestPath }
-    }
-
-    private func count(_ state: inout State) {
-        state.meter.count(
-            sent: sent.exchange(0, ordering: .relaxed), received: received.exchange(0, ordering: .relaxed))
     }
 }

@@ -26,6 +26,8 @@ final class FollowedFacts: Sendable {
     let otherRemotes: [IPEndpoint]
     /// When it was established.
     let established: MonotonicTime
+    /// How far its packets bear the mark of their traffic class; nil for those without a wish.
+    let marking: TrafficMarking?
     /// How its subflows are steered; nil for not at all.
     let steering: SteeringConfiguration?
     let permissions: SteeringRegistry.Permissions
@@ -35,7 +37,8 @@ final class FollowedFacts: Sendable {
     init(
         transport: Transport, level: ControlLevel, token: ConnectionToken?, local: IPEndpoint?,
         remote: IPEndpoint?, interface: InterfaceIndex = 0, interfaceName: String? = nil,
-        otherRemotes: [IPEndpoint] = [], established: MonotonicTime = .now, steering: SteeringConfiguration?,
+        otherRemotes: [IPEndpoint] = [], established: MonotonicTime = .now, marking: TrafficMarking? = nil,
+        steering: SteeringConfiguration?,
         permissions: SteeringRegistry.Permissions = SteeringRegistry.Permissions(),
         viability: Viability? = nil
     ) {
@@ -48,6 +51,7 @@ final class FollowedFacts: Sendable {
         self.interfaceName = interfaceName
         self.otherRemotes = otherRemotes
         self.established = established
+        self.marking = marking
         self.steering = steering
         self.permissions = permissions
         self.viability = viability

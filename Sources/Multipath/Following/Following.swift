@@ -48,6 +48,7 @@ extension PendingConnection {
                 local: facts.local, remote: candidate.endpoint, interface: candidate.interface,
                 interfaceName: candidate.interfaceName,
                 otherRemotes: isMPTCP ? facts.otherRemotes : [], established: facts.established,
+                marking: facts.marking,
                 steering: isMPTCP ? steering : nil,
                 viability: FollowedFacts.Viability(
                     families: families ?? facts.addresses.families, policy: policy ?? configuration.policy,

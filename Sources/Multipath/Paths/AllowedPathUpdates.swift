@@ -13,13 +13,15 @@ public struct AllowedPathUpdates: AsyncSequence, Sendable {
 
     /// A new consumer, from this moment on.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(updates: updates.makeAsyncIterator(), filter: AllowedPathFilter(policy))
+        Iterator(updates: updates.makeAsyncIterator(), filter: AllowedPathFilter(policy), unprepared: policy)
     }
 
     /// An iterator is for one task. It ends when that task is cancelled, or if the monitor could not start.
     public struct Iterator: AsyncIteratorProtocol {
         var updates: PathUpdates.Iterator
         var filter: AllowedPathFilter
+        /// Until the paths are known to tell of the policy's budget.
+        var unprepared: PathPolicy?
 
         /// The next choice, which may be none; nil at the end.
         public mutating func next() async -> PathInterface?? {
@@ -28,6 +30,7 @@ public struct AllowedPathUpdates: AsyncSequence, Sendable {
 
         /// The next choice, which may be none; nil at the end.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> PathInterface?? {
+            if let policy = unprepared.take() { await updates.consumer.channel.prepare(for: policy) }
             while let snapshot = await updates.next(isolation: actor) {
                 if let choice = filter.ingest(snapshot) { return .some(choice) }
             }

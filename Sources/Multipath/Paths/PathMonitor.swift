@@ -85,9 +85,10 @@ public final class PathMonitor: Sendable {
         self.init(source: source, runtime: .process)
     }
 
-    package init(source: some PathSource, runtime: Runtime) {
+    /// - Parameter hasBudgets: whether the user's budgets count on these paths.
+    package init(source: some PathSource, runtime: Runtime = .process, hasBudgets: Bool = true) {
         self.runtime = runtime
-        lifetime = Lifetime(source, runtime) { Counters() }
+        lifetime = Lifetime(source, runtime, hasBudgets: hasBudgets) { Counters() }
     }
 
     /// The paths now.
@@ -128,11 +129,12 @@ public final class PathMonitor: Sendable {
 
         init(
             _ source: any PathSource, _ runtime: Runtime, mayStartAgain: Bool = false,
+            hasBudgets: Bool = true,
             counters: @escaping @Sendable () -> Counters
         ) {
             self.source = source
             self.mayStartAgain = mayStartAgain
-            channel = PathChannel(runtime)
+            channel = PathChannel(runtime, hasBudgets: hasBudgets)
             readCounters = counters
         }
 

@@ -56,7 +56,7 @@ final class SnapshotListener: PathListener {
 }
 
 /// Runs `LatestPath`: the lock around it, and the continuations resumed outside of it.
-final class PathChannel: Sendable {
+final class PathChannel: BudgetListener {
     typealias Machine = LatestPath<CheckedContinuation<PathSnapshot?, Never>>
 
     /// A source that fails to start may be started again: each start is a run of its own.
@@ -68,10 +68,21 @@ final class PathChannel: Sendable {
     }
 
     let runtime: Runtime
+    /// Whether the user's budgets count here: a test's paths have none but its own.
+    let hasBudgets: Bool
     let state = Locked(State())
     private let observers = Locked(Observers())
     /// Only the event thread uses it.
     private let listeners = Listeners()
+    private let delivery = Locked(Delivery())
+
+    /// What the source said last, and what this process's budgets add to it.
+    private struct Delivery {
+        var told: PathSnapshot?
+        var spent: Set<PathBudget> = []
+        /// What was delivered last because of a budget: it has counted the generations on.
+        var respent: PathSnapshot?
+    }
 
     private struct Observers {
         var bodies: [UInt64: @Sendable (PathSnapshot) -> Void] = [:]
@@ -84,7 +95,20 @@ final class PathChannel: Sendable {
         var all: [ObjectIdentifier: any PathListener] = [:]
     }
 
-    init(_ runtime: Runtime) { self.runtime = runtime }
+    init(_ runtime: Runtime, hasBudgets: Bool = true) {
+        self.runtime = runtime
+        self.hasBudgets = hasBudgets
+    }
+
+    /// Whether snapshots tell of a policy's budget already.
+    func isPrepared(for policy: PathPolicy) -> Bool {
+        policy.budget == nil || !hasBudgets || runtime.budgets.isReady(policy, for: self)
+    }
+
+    /// Has snapshots tell of a policy's budget from now on. Mostly it returns at once, and after a second at most.
+    func prepare(for policy: PathPolicy) async {
+        if !isPrepared(for: policy) { await runtime.budgets.prepare(policy, for: self) }
+    }
 
     /// Why it ended, if by an error.
     var failure: PathMonitorError? { state.withLock { $0.failure } }
@@ -108,6 +132,31 @@ final class PathChannel: Sendable {
     /// the place of the one before.
     /// - Returns: the snapshot as it was delivered.
     func deliver(_ snapshot: PathSnapshot, after before: PathSnapshot?) -> PathSnapshot {
+        delivery.withLock { delivery in
+            delivery.told = snapshot
+            guard !delivery.spent.isEmpty || delivery.respent != nil else {
+                return send(snapshot, after: before)
+            }
+            var last = before
+            if let respent = delivery.respent, respent.generation >= before?.generation ?? 0 {
+                last = respent
+            }
+            return send(snapshot.withSpent(delivery.spent), after: last)
+        }
+    }
+
+    /// The budgets that are spent have changed.
+    func setSpent(_ budgets: Set<PathBudget>) {
+        delivery.withLock { delivery in
+            guard delivery.spent != budgets else { return }
+            delivery.spent = budgets
+            // Before the first snapshot there is nothing to tell.
+            guard let told = delivery.told, let latest else { return }
+            delivery.respent = send(told.withSpent(budgets), after: latest)
+        }
+    }
+
+    private func send(_ snapshot: PathSnapshot, after before: PathSnapshot?) -> PathSnapshot {
         var next = snapshot
         next.changes = []
         next.generation = before?.generation ?? 0

@@ -28,7 +28,7 @@ extension Transport: Codable {
 
 extension EstablishmentReport: Codable {
     private enum Key: String, CodingKey {
-        case host, port, mode, interface, local, remote, addresses, attempts, omissions
+        case host, port, mode, interface, local, remote, addresses, attempts, omissions, marking
         case resolution = "resolution_ms"
         case duration = "establishment_ms"
         case handshakeRTT = "handshake_rtt_ms"
@@ -54,6 +54,7 @@ extension EstablishmentReport: Codable {
         try object.encode(attempts, forKey: .attempts)
         try object.encode(winReason, forKey: .winReason)
         try object.encode(omissions, forKey: .omissions)
+        try object.encodeIfPresent(marking, forKey: .marking)
         if !serviceRecords.isEmpty { try object.encode(serviceRecords, forKey: .serviceRecords) }
         if !refutedAnswers.isEmpty { try object.encode(refutedAnswers, forKey: .refutedAnswers) }
     }
@@ -75,7 +76,8 @@ extension EstablishmentReport: Codable {
             attempts: try object.decode([AttemptReport].self, forKey: .attempts),
             omissions: try object.decode([PathOmission].self, forKey: .omissions),
             serviceRecords: try object.decodeIfPresent([ServiceRecord].self, forKey: .serviceRecords) ?? [],
-            refutedAnswers: try object.decodeIfPresent([RefutedAnswer].self, forKey: .refutedAnswers) ?? [])
+            refutedAnswers: try object.decodeIfPresent([RefutedAnswer].self, forKey: .refutedAnswers) ?? [],
+            marking: try object.decodeIfPresent(TrafficMarking.self, forKey: .marking))
     }
 }
 
@@ -181,7 +183,7 @@ extension ConnectionError: Codable {
 
 extension TransferReport: Codable {
     private enum Key: String, CodingKey {
-        case paths
+        case paths, marking
         case duration = "duration_ms"
         case bytesSent = "bytes_sent"
         case bytesReceived = "bytes_received"
@@ -201,6 +203,7 @@ extension TransferReport: Codable {
         try object.encode(moveCount, forKey: .moveCount)
         try object.encode(moves, forKey: .moves)
         try object.encode(isBetterOnNewConnection, forKey: .isBetterOnNewConnection)
+        try object.encodeIfPresent(marking, forKey: .marking)
     }
 
     public init(from decoder: any Decoder) throws {
@@ -213,7 +216,8 @@ extension TransferReport: Codable {
             moves: try object.decode([Move].self, forKey: .moves),
             // (Reports that were kept before there was such a word.)
             isBetterOnNewConnection: try object.decodeIfPresent(
-                Bool.self, forKey: .isBetterOnNewConnection) ?? false)
+                Bool.self, forKey: .isBetterOnNewConnection) ?? false,
+            marking: try object.decodeIfPresent(TrafficMarking.self, forKey: .marking))
     }
 }
 
@@ -226,6 +230,7 @@ extension TransferReport.PathTransfer: Codable {
         case smoothedRTT = "rtt_ms"
         case minimumRTT = "min_rtt_ms"
         case timeActive = "active_ms"
+        case unmarkedSubflows = "unmarked_subflows"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -238,6 +243,7 @@ extension TransferReport.PathTransfer: Codable {
         try object.encode(milliseconds: smoothedRTT, forKey: .smoothedRTT)
         try object.encode(milliseconds: minimumRTT, forKey: .minimumRTT)
         try object.encode(milliseconds: timeActive, forKey: .timeActive)
+        if unmarkedSubflows > 0 { try object.encode(unmarkedSubflows, forKey: .unmarkedSubflows) }
     }
 
     public init(from decoder: any Decoder) throws {
@@ -250,6 +256,7 @@ extension TransferReport.PathTransfer: Codable {
             bytesRetransmitted: try object.decode(UInt64.self, forKey: .bytesRetransmitted),
             smoothedRTT: try object.decode(millisecondsForKey: .smoothedRTT),
             minimumRTT: try object.decodeIfPresent(millisecondsForKey: .minimumRTT),
-            timeActive: try object.decode(millisecondsForKey: .timeActive))
+            timeActive: try object.decode(millisecondsForKey: .timeActive),
+            unmarkedSubflows: try object.decodeIfPresent(Int.self, forKey: .unmarkedSubflows) ?? 0)
     }
 }

@@ -22,7 +22,7 @@ extension EstablishmentReport: CustomStringConvertible {
 
     /// How the connection came about, to the last attempt, and why the winner won.
     public var text: String {
-        (raceLines + ReportLine.lines(transport, control)).joined(separator: "\n")
+        (raceLines + ReportLine.lines(transport, control, marking)).joined(separator: "\n")
     }
 
     /// The text without the transport.
@@ -103,7 +103,7 @@ extension TransferReport: CustomStringConvertible {
     public var text: String { lines.joined(separator: "\n") }
 
     package var lines: [String] {
-        ReportLine.lines(transport, control) + paths.map { ReportLine.line("path", "\($0)") }
+        ReportLine.lines(transport, control, marking) + paths.map { ReportLine.line("path", "\($0)") }
             + moves.map { ReportLine.line("move", "\($0)") }
             + [ReportLine.line("duration", duration.shortText)]
     }
@@ -113,8 +113,9 @@ extension TransferReport.PathTransfer: CustomStringConvertible {
     /// `wlan0: 1024 bytes sent, 8192 received, 512 sent again, RTT 20 ms`
     public var description: String {
         let again = bytesRetransmitted > 0 ? ", \(bytesRetransmitted) sent again" : ""
+        let unmarked = unmarkedSubflows > 0 ? ", \(unmarkedSubflows) of \(subflows) subflows unmarked" : ""
         return "\(interface): \(bytesSent) bytes sent, \(bytesReceived) received\(again), "
-            + "RTT \(smoothedRTT.shortText)"
+            + "RTT \(smoothedRTT.shortText)\(unmarked)"
     }
 }
 
@@ -131,11 +132,11 @@ enum ReportLine {
         "  " + label + String(repeating: " ", count: max(1, 12 - label.count)) + text
     }
 
-    static func lines(_ transport: Transport, _ control: ControlLevel) -> [String] {
-        [
-            line("transport", "\(transport)"),
-            line("control", "\(control)"),
-        ]
+    static func lines(
+        _ transport: Transport, _ control: ControlLevel, _ marking: TrafficMarking?
+    ) -> [String] {
+        [line("transport", "\(transport)"), line("control", "\(control)")]
+            + (marking.map { [line("marking", "\($0)")] } ?? [])
     }
 }
 

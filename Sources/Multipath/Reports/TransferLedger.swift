@@ -17,15 +17,18 @@ struct TransferLedger: Sendable {
         let id: UInt32
         /// Where its path is in `gone`.
         let path: Int
+        /// Whether its packets don't bear the mark that was asked for.
+        let isUnmarked: Bool
         var bytesSent: UInt64
         var bytesReceived: UInt64
         var bytesRetransmitted: UInt64
         var smoothedRTT: Duration
         var minimumRTT: Duration?
 
-        init(_ sample: SubflowSample, path: Int) {
+        init(_ sample: SubflowSample, path: Int, isUnmarked: Bool) {
             id = sample.id
             self.path = path
+            self.isUnmarked = isUnmarked
             bytesSent = sample.bytesSent
             bytesReceived = sample.bytesReceived
             bytesRetransmitted = sample.bytesRetransmitted
@@ -55,9 +58,15 @@ struct TransferLedger: Sendable {
     }
 
     /// The kernel's counters now.
-    /// - Parameter interface: names the interface of a subflow that is new; the flag is set for the first. Nil leaves
-    ///   it for a later sample.
-    mutating func record(_ samples: [SubflowSample], interface: (SubflowSample, _ isFirst: Bool) -> String?) {
+    ///
+    /// - Parameters:
+    ///   - unmarked: the family whose subflows don't bear the mark that was asked for.
+    ///   - interface: names the interface of a subflow that is new; the flag is set for the first. Nil leaves it for a later
+    ///     sample.
+    mutating func record(
+        _ samples: [SubflowSample], unmarked: IPAddress.Family? = nil,
+        interface: (SubflowSample, _ isFirst: Bool) -> String?
+    ) {
         for index in entries.indices.reversed()
         where !samples.contains(where: { $0.id == entries[index].id }) {
             let entry = entries.remove(at: index)
@@ -65,14 +74,16 @@ struct TransferLedger: Sendable {
         }
         for sample in samples {
             if let known = entries.firstIndex(where: { $0.id == sample.id }) {
-                let (old, new) = (entries[known], Entry(sample, path: entries[known].path))
+                let old = entries[known]
+                let new = Entry(sample, path: old.path, isUnmarked: old.isUnmarked)
                 guard new.carried >= old.carried, new.smoothedRTT > .zero || old.smoothedRTT == .zero else {
                     continue
                 }
                 if new.carried > old.carried { active = new.path }
                 entries[known] = new
             } else if let name = interface(sample, !hasBegun) {
-                let entry = Entry(sample, path: path(named: name))
+                let isUnmarked = unmarked != nil && sample.local?.address.family == unmarked
+                let entry = Entry(sample, path: path(named: name), isUnmarked: isUnmarked)
                 hasBegun = true
                 entries.append(entry)
                 if entry.carried > 0 { active = entry.path }
@@ -97,6 +108,15 @@ struct TransferLedger: Sendable {
         return paths
     }
 
+    /// The bytes that each path has carried, as the kernel counts them: both directions, and what was sent again.
+    var carried: [(interface: String, bytes: UInt64)] {
+        var paths = gone
+        for entry in entries { paths[entry.path].add(entry) }
+        return paths.map {
+            ($0.interface, $0.bytesSent.addingOrMost($0.bytesReceived).addingOrMost($0.bytesRetransmitted))
+        }
+    }
+
     private func pathsBySubflow() -> [TransferReport.PathTransfer] {
         var paths = gone
         for entry in entries { paths[entry.path].add(entry) }
@@ -117,6 +137,7 @@ extension TransferReport.PathTransfer {
 
     fileprivate mutating func add(_ entry: TransferLedger.Entry) {
         subflows += 1
+        if entry.isUnmarked { unmarkedSubflows += 1 }
         bytesSent = bytesSent.addingOrMost(entry.bytesSent)
         bytesReceived = bytesReceived.addingOrMost(entry.bytesReceived)
         bytesRetransmitted = bytesRetransmitted.addingOrMost(entry.bytesRetransmitted)

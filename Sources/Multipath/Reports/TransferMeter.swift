@@ -24,8 +24,13 @@ struct TransferMeter: Sendable {
     var hasLostFirstSubflow = false
     private var ledger = TransferLedger()
     private var moves: MoveLedger
+    private let marking: TrafficMarking?
 
-    init(transport: Transport, level: ControlLevel, interface: String?, started: MonotonicTime) {
+    init(
+        transport: Transport, level: ControlLevel, interface: String?, started: MonotonicTime,
+        marking: TrafficMarking? = nil
+    ) {
+        self.marking = marking
         self.transport = transport
         self.level = level
         self.started = started
@@ -39,7 +44,7 @@ struct TransferMeter: Sendable {
     mutating func ingest(_ sample: TransportSample, naming: Naming, in snapshot: () -> PathSnapshot?) {
         // Fallback can come as late as the first data (RFC 8684 section 3.7).
         if case .tcp = sample.kind, transport.isMPTCP { transport = .tcp(fallback: .peer) }
-        ledger.record(sample.subflows) { subflow, isFirst in
+        ledger.record(sample.subflows, unmarked: marking?.unmarkedFamily) { subflow, isFirst in
             if naming == .none { return nil }
             if isFirst, let firstInterface { return firstInterface }
             guard let local = subflow.local?.address else { return "unknown" }
@@ -58,6 +63,9 @@ struct TransferMeter: Sendable {
     /// The connection has ended; its duration counts no further.
     mutating func end() { ended = ended ?? .now }
 
+    /// The bytes that each path has carried, as the kernel counts them: both directions, and what was sent again.
+    var carried: [(interface: String, bytes: UInt64)] { ledger.carried }
+
     /// What was carried so far.
     func report() -> TransferReport {
         let duration = started.duration(to: ended ?? .now)
@@ -66,6 +74,7 @@ struct TransferMeter: Sendable {
             duration: duration, paths: ledger.paths())
         moves.complete(&report, until: duration)
         report.isBetterOnNewConnection = hasLostFirstSubflow
+        report.marking = marking
         return report
     }
 }

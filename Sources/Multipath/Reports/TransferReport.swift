@@ -19,6 +19,9 @@ public struct TransferReport: Sendable, Hashable {
     /// goes on as it did, but the next request is faster on a new connection.
     public var isBetterOnNewConnection = false
 
+    /// How far the connection's packets bear the mark of their traffic class; nil for `.bestEffort`, which needs none.
+    public var marking: TrafficMarking?
+
     /// The data went from one path to another.
     public struct Move: Sendable, Hashable {
         /// From the connection's establishment until the move.
@@ -54,5 +57,8 @@ public struct TransferReport: Sendable, Hashable {
         public var minimumRTT: Duration?
         /// How long it was the one that carries; 0 of a connection that is not steered, where that is not known.
         public var timeActive = Duration.zero
+        /// How many of its subflows did not bear the mark of the connection's traffic class, though one was asked for: the
+        /// kernel refused it (`TrafficMarking.unmarkedFamily`).
+        public var unmarkedSubflows = 0
     }
 }

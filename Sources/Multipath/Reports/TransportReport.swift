@@ -68,6 +68,8 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var serviceRecords: [ServiceRecord] = []
     /// The addresses that resolvers gave, and at which another host answered.
     public var refutedAnswers: [RefutedAnswer] = []
+    /// How far the connection's packets bear the mark of their traffic class; nil for `.bestEffort`, which needs none.
+    public var marking: TrafficMarking?
 
     /// The attempt that won.
     public var winner: AttemptReport? { attempts.first { $0.outcome == .won } }

@@ -15,9 +15,12 @@ package final class Runtime: Sendable {
     let wakeList: WakeList
     let glances: GlanceList
     let routes: RouteQuestions
+    let budgets: BudgetBook
 
-    package init(thread: EventThread) {
+    /// - Parameter budgets: what the user's processes have used; in the user's state folder unless given.
+    package init(thread: EventThread, budgets: SharedBudgets? = nil) {
         self.thread = thread
+        self.budgets = BudgetBook(thread, shared: budgets)
         deferredStarts = DeferredStarts(thread)
         steering = SteeringRegistry(thread, deferredStarts)
         wakeList = WakeList(thread, load)

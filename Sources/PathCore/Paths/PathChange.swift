@@ -24,6 +24,8 @@ public struct PathChange: Sendable, Hashable, CustomStringConvertible {
         case expensiveChanged = "expensive_changed"
         /// Whether data is to be saved on a path, or the source, is another one.
         case constrainedChanged = "constrained_changed"
+        /// A budget for a path is spent, or is no longer.
+        case budgetChanged = "budget_changed"
         /// A path's addresses have changed.
         case addressesChanged = "addresses_changed"
         /// A path's gateways have changed.
@@ -158,6 +160,9 @@ extension PathInterface {
             $0.value.rawValue.split(separator: "_").joined(separator: " ") + " by \(source($0))"
         }
         compare(.constrainedChanged, \.constrained) { "\($0.value ? "yes" : "no") by \(source($0))" }
+        compare(.budgetChanged, \.spentBudgets) {
+            $0.isEmpty ? "none spent" : "spent: " + $0.map(\.description).sorted().joined(separator: "; ")
+        }
         compare(.familiesChanged, \.families) { $0 }
         compare(.addressesChanged, \.significant.addresses, list)
         compare(.gatewaysChanged, \.gateways, list)

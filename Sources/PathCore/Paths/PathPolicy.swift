@@ -3,8 +3,16 @@
 /// prohibited interface, or one of a prohibited type, is refused. (A required interface is meant itself: a
 /// tunnel over it does not do.)
 public struct PathPolicy: Sendable, Hashable {
-    /// Whether paths that cost money may be used.
-    public var allowsExpensivePaths = true
+    /// Whether paths that cost money may be used: where nothing is said, by all that is not discretionary.
+    public var allowsExpensivePaths: Bool {
+        get { saysExpensive ?? !isDiscretionary }
+        set { saysExpensive = newValue }
+    }
+    /// What was said of paths that cost money.
+    private var saysExpensive: Bool?
+    /// Whether the work has time, and no person waits for it: a prefetch, a backup. It uses no path that costs money unless
+    /// `allowsExpensivePaths` says so. The traffic class `.background` sets this.
+    public var isDiscretionary = false
     /// Whether paths on which data is to be saved may be used.
     public var allowsConstrainedPaths = true
     /// Types that may not be used.
@@ -15,6 +23,9 @@ public struct PathPolicy: Sendable, Hashable {
     public var requiredInterface: String?
     /// If set, the interface with this name comes first where it is allowed.
     public var preferredInterface: String?
+
+    /// How many bytes may go over some paths in a period; nil for any number. When it is spent those paths are not allowed.
+    public var budget: PathBudget?
 
     /// A policy that allows every path.
     public init() {}
@@ -31,6 +42,8 @@ public struct PathPolicy: Sendable, Hashable {
         case prohibited
         /// Another interface is required.
         case notRequired = "not_required"
+        /// The policy's budget for such paths is spent.
+        case budgetSpent = "budget_spent"
 
         public var description: String {
             switch self {
@@ -39,6 +52,7 @@ public struct PathPolicy: Sendable, Hashable {
             case .prohibitedType: "its type is prohibited"
             case .prohibited: "prohibited"
             case .notRequired: "another interface is required"
+            case .budgetSpent: "its budget is spent"
             }
         }
     }
@@ -60,6 +74,7 @@ public struct PathPolicy: Sendable, Hashable {
         }
         if !allowsExpensivePaths, interface.isExpensive { return .expensive }
         if !allowsConstrainedPaths, interface.isConstrained { return .constrained }
+        if let budget, interface.spentBudgets.contains(budget) { return .budgetSpent }
         return nil
     }
 

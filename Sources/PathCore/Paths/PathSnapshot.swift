@@ -86,6 +86,19 @@ public struct PathSnapshot: Sendable, Hashable {
             && nameServers == other.nameServers && resumes == other.resumes
     }
 
+    /// The same with budgets that are spent, each at the paths that it covers.
+    package func withSpent(_ budgets: Set<PathBudget>) -> PathSnapshot {
+        guard !budgets.isEmpty else { return self }
+        func mark(_ interface: inout PathInterface) {
+            let covering = budgets.filter { $0.covers(interface) }
+            interface.spentBudgets.formUnion(covering)
+        }
+        var snapshot = self
+        for place in snapshot.interfaces.indices { mark(&snapshot.interfaces[place]) }
+        for place in snapshot.excluded.indices { mark(&snapshot.excluded[place].interface) }
+        return snapshot
+    }
+
     var significantExcluded: [ExcludedInterface] {
         excluded.filter { $0.interface.type.value != .virtual }
             .map { ExcludedInterface($0.interface.significant, reason: $0.reason) }
@@ -122,6 +135,8 @@ public struct PathInterface: Sendable, Hashable {
     public var supportsIPv4: Bool
     /// Whether the path supports IPv6: it has an address and a default route.
     public var supportsIPv6: Bool
+    /// The budgets that cover this path and are spent, of those that this process has asked about by a policy.
+    public var spentBudgets: Set<PathBudget>
 
     /// A value of these parts.
     public init(
@@ -130,7 +145,7 @@ public struct PathInterface: Sendable, Hashable {
         constrained: Verdict<Bool> = Verdict(false, .assumed), addresses: [InterfaceAddress] = [],
         gateways: [IPAddress] = [], metric: UInt32? = nil, nameServers: [IPAddress] = [],
         ssid: String? = nil, carriers: [Carrier] = [], quality: PathQuality = PathQuality(),
-        supportsIPv4: Bool = false, supportsIPv6: Bool = false
+        supportsIPv4: Bool = false, supportsIPv6: Bool = false, spentBudgets: Set<PathBudget> = []
     ) {
         self.index = index
         self.name = name
@@ -146,6 +161,7 @@ public struct PathInterface: Sendable, Hashable {
         self.quality = quality
         self.supportsIPv4 = supportsIPv4
         self.supportsIPv6 = supportsIPv6
+        self.spentBudgets = spentBudgets
     }
 
     /// Whether it is known or guessed to be expensive.

@@ -57,4 +57,20 @@ struct PathPolicyTests {
         policy.prohibitedInterfaces = ["wwan0"]
         #expect(policy.refusal(of: costly) == .prohibited)
     }
+
+    @Test("that is discretionary refuses what costs money, unless it says otherwise, before or after")
+    func discretionary() {
+        var policy = PathPolicy()
+        policy.isDiscretionary = true
+        #expect(!policy.allowsExpensivePaths && policy.refusal(of: costly) == .expensive)
+        policy.allowsExpensivePaths = true
+        #expect(policy.refusal(of: costly) == nil)
+        var other = PathPolicy()
+        other.allowsExpensivePaths = true
+        other.isDiscretionary = true
+        #expect(other == policy)
+        other.isDiscretionary = false
+        other.allowsExpensivePaths = false
+        #expect(other.refusal(of: costly) == .expensive)
+    }
 }

@@ -1,0 +1,46 @@
+import LinuxNet
+
+/// What one connection has used of its budget: the bytes of the same counters as the reports', of the paths that the budget
+/// covers as they are carried.
+final class ConnectionBudget: BudgetMeter {
+    let budget: PathBudget
+    private let channel: PathChannel
+    private let state = Locked(State())
+
+    private struct State {
+        weak var follower: ConnectionFollower?
+        /// By interface: the bytes that were counted last, and whether the budget covered it then.
+        var counted: [String: (bytes: UInt64, isCovered: Bool)] = [:]
+    }
+
+    init(_ budget: PathBudget, in channel: PathChannel) {
+        self.budget = budget
+        self.channel = channel
+    }
+
+    func follow(_ follower: ConnectionFollower) { state.withLock { $0.follower = follower } }
+
+    /// - Returns: the bytes since the last look.
+    func look() -> UInt64 {
+        guard let carried = state.withLock({ $0.follower })?.carriedBytes() else { return 0 }
+        return count(carried)
+    }
+
+    /// - Parameter carried: all that each path has carried up to now.
+    /// - Returns: the bytes since the last count that the budget covers.
+    func count(_ carried: [(interface: String, bytes: UInt64)]) -> UInt64 {
+        let snapshot = channel.latest
+        return state.withLock { state in
+            var used: UInt64 = 0
+            for (name, bytes) in carried {
+                let before = state.counted[name]
+                // What an interface that is gone has carried last counts as it did.
+                let isCovered =
+                    snapshot?.interface(named: name).map(budget.covers) ?? before?.isCovered ?? false
+                if isCovered, bytes > before?.bytes ?? 0 { used += bytes - (before?.bytes ?? 0) }
+                state.counted[name] = (max(bytes, before?.bytes ?? 0), isCovered)
+            }
+            return used
+        }
+    }
+}

@@ -1,0 +1,233 @@
+import LinuxNet
+
+/// What is told which budgets are spent: a monitor's channel, whose snapshots tell it on.
+protocol BudgetListener: AnyObject, Sendable {
+    func setSpent(_ budgets: Set<PathBudget>)
+}
+
+/// A connection whose bytes count for a budget.
+protocol BudgetMeter: AnyObject, Sendable {
+    var budget: PathBudget { get }
+    /// - Returns: the bytes since the last look.
+    func look() -> UInt64
+}
+
+/// The budgets of this process: which there are, what its connections have used of them, and which are spent. It lives on the
+/// event thread, and does nothing before the first policy with a budget.
+///
+/// What is used is booked in the user's state folder, which all processes share. Where nothing can be written there, this
+/// process counts by itself.
+///
+/// Monitors are told which budgets are spent, and tell it with their snapshots: so all that obeys a policy obeys its budget.
+final class BudgetBook: @unchecked Sendable {
+    private let thread: EventThread
+    private let shared: SharedBudgets
+    private let tuning: BudgetTuning
+    private let readClock: @Sendable () -> BudgetClock
+    private var machines: [PathBudget: BudgetMachine] = [:]
+    private var listeners: [WeakListener] = []
+    private var meters: [ObjectIdentifier: any BudgetMeter] = [:]
+    private var isStarted = false
+    /// What is booked, where the file can't be written.
+    private var ownLedger: BudgetLedger?
+    private var waiting: [() -> Void] = []
+    private var patienceTimer: EventThread.Token?
+    private var lookTimer: EventThread.Token?
+    private var clockTimer: EventThread.Token?
+    private var keepingTimers: [PathBudget: EventThread.Token] = [:]
+    /// Which budgets whose listeners are told of, for callers on other threads.
+    private let known = Locked<Set<Known>>([])
+
+    private struct Known: Hashable {
+        var budget: PathBudget
+        var listener: ObjectIdentifier
+    }
+
+    private struct WeakListener {
+        weak var object: (any BudgetListener)?
+        let id: ObjectIdentifier
+    }
+
+    init(
+        _ thread: EventThread, shared: SharedBudgets? = nil, tuning: BudgetTuning = .standard,
+        clock: @escaping @Sendable () -> BudgetClock = { .now }
+    ) {
+        self.thread = thread
+        self.shared = shared ?? SharedBudgets(on: thread)
+        self.tuning = tuning
+        readClock = clock
+    }
+
+    // MARK: From any thread
+
+    /// Whether a listener is told of a policy's budget already; true for a policy without one.
+    func isReady(_ policy: PathPolicy, for listener: any BudgetListener) -> Bool {
+        guard let budget = policy.budget else { return true }
+        return known.withLock { $0.contains(Known(budget: budget, listener: ObjectIdentifier(listener))) }
+    }
+
+    /// Has a listener told of a policy's budget from now on; returns when it was. The first time of all that waits for the file
+    /// in the state folder, a second at most.
+    func prepare(_ policy: PathPolicy, for listener: any BudgetListener) async {
+        guard let budget = policy.budget, !isReady(policy, for: listener) else { return }
+        await withCheckedContinuation { continuation in
+            thread.submit { [self] in
+                add(budget, for: listener) { continuation.resume() }
+            }
+        }
+    }
+
+    // MARK: On the event thread
+
+    /// - Parameter whenKnown: called when the listener was told.
+    func add(
+        _ budget: PathBudget, for listener: any BudgetListener, whenKnown: @escaping () -> Void = {}
+    ) {
+        thread.checkIsolated()
+        removeGoneListeners()
+        let id = ObjectIdentifier(listener)
+        if !listeners.contains(where: { $0.id == id }) {
+            listeners.append(WeakListener(object: listener, id: id))
+        }
+        if machines[budget] == nil { machines[budget] = BudgetMachine(budget, tuning: tuning) }
+        waiting.append { [known] in
+            known.withLock { _ = $0.insert(Known(budget: budget, listener: id)) }
+            whenKnown()
+        }
+        guard isStarted else {
+            isStarted = true
+            shared.start { [weak self] in self?.ledgerChanged() }
+            patienceTimer = thread.schedule(at: .now.advanced(by: tuning.patience)) { [self] in
+                patienceTimer = nil
+                if shared.ledger == nil { ledgerChanged(to: BudgetLedger()) }
+            }
+            return
+        }
+        if shared.ledger != nil || patienceTimer == nil { ledgerChanged() }
+    }
+
+    /// Another object may have a place in memory that one had which is gone.
+    private func removeGoneListeners() {
+        let gone = listeners.filter { $0.object == nil }.map(\.id)
+        guard !gone.isEmpty else { return }
+        listeners.removeAll { $0.object == nil }
+        known.withLock { known in known = known.filter { !gone.contains($0.listener) } }
+    }
+
+    /// A connection's bytes count from now on.
+    func begin(_ meter: any BudgetMeter) {
+        thread.checkIsolated()
+        meters[ObjectIdentifier(meter)] = meter
+        if let timer = keepingTimers.removeValue(forKey: meter.budget) { thread.cancelTimer(timer) }
+        perform(machines[meter.budget]?.begun(), meter.budget)
+        look()
+    }
+
+    /// The connection has ended.
+    ///
+    /// - Parameter bytes: what it used since the last look.
+    func end(_ meter: any BudgetMeter, using bytes: UInt64) {
+        thread.checkIsolated()
+        use(bytes, of: meter.budget)
+        guard meters.removeValue(forKey: ObjectIdentifier(meter)) != nil else { return }
+        let budget = meter.budget
+        guard !meters.values.contains(where: { $0.budget == budget }), keepingTimers[budget] == nil else {
+            return
+        }
+        // The next connection may come at once.
+        keepingTimers[budget] = thread.schedule(at: .now.advanced(by: tuning.keeping)) { [self] in
+            keepingTimers[budget] = nil
+            perform(machines[budget]?.unused(), budget)
+        }
+    }
+
+    private func ledgerChanged() { ledgerChanged(to: ownLedger ?? shared.ledger ?? BudgetLedger()) }
+
+    private func ledgerChanged(to ledger: BudgetLedger) {
+        let clock = readClock()
+        for budget in machines.keys {
+            perform(machines[budget]?.ledger(remaining: ledger.remaining(budget, at: clock)), budget)
+        }
+        tell()
+        let ready = waiting
+        waiting = []
+        for body in ready { body() }
+    }
+
+    /// Looks at what each connection has used, and sets the timer for the next look.
+    private func look() {
+        if let lookTimer { thread.cancelTimer(lookTimer) }
+        lookTimer = nil
+        guard !meters.isEmpty else { return }
+        var used: [PathBudget: UInt64] = [:]
+        for meter in meters.values { used[meter.budget, default: 0] += meter.look() }
+        var next = tuning.longestLook
+        for (budget, bytes) in used {
+            use(bytes, of: budget)
+            next = min(next, machines[budget]?.lookAfter(isIdle: bytes == 0) ?? next)
+        }
+        lookTimer = thread.schedule(at: .now.advanced(by: next)) { [self] in
+            lookTimer = nil
+            look()
+        }
+    }
+
+    private func use(_ bytes: UInt64, of budget: PathBudget) {
+        guard bytes > 0 else { return }
+        perform(machines[budget]?.used(bytes, at: .now), budget)
+        tell()
+    }
+
+    private func perform(_ actions: [BudgetMachine.Action]?, _ budget: PathBudget) {
+        for action in actions ?? [] {
+            let clock = readClock()
+            switch action {
+            case .book(let wanted, let spent): book(budget, wanted: wanted, spent: spent, clock)
+            case .giveBack(let bytes):
+                let period = clock.number(budget.period)
+                shared.update {
+                    $0.giveBack(bytes, to: budget, of: period, at: clock)
+                } completion: { _ in
+                }
+            }
+        }
+    }
+
+    private func book(_ budget: PathBudget, wanted: UInt64, spent: UInt64, _ clock: BudgetClock) {
+        let piece = tuning.piece
+        shared.update { ledger in
+            ledger.clean(at: clock)
+            return ledger.book(budget, spent: spent, wanted: wanted, piece: piece, at: clock)
+        } completion: { [self] answer in
+            var (given, ledger) = (
+                answer?.value ?? 0, answer?.ledger ?? ownLedger ?? shared.ledger ?? BudgetLedger()
+            )
+            if answer == nil {
+                given = ledger.book(budget, spent: spent, wanted: wanted, piece: piece, at: clock)
+                ownLedger = ledger
+            }
+            let remaining = ledger.remaining(budget, at: clock)
+            perform(machines[budget]?.booked(given, spent: spent, remaining: remaining), budget)
+            tell()
+        }
+    }
+
+    /// Tells the monitors which budgets are spent.
+    private func tell() {
+        let spent = Set(machines.filter { $0.value.isSpent }.keys)
+        for listener in listeners { listener.object?.setSpent(spent) }
+        watchClock(spent)
+    }
+
+    /// A budget that is spent is open again in the next period.
+    private func watchClock(_ spent: Set<PathBudget>) {
+        guard !spent.isEmpty, clockTimer == nil else { return }
+        let clock = readClock()
+        let next = spent.map { clock.untilNext($0.period) }.min() ?? tuning.clockLook
+        clockTimer = thread.schedule(at: .now.advanced(by: min(next, tuning.clockLook))) { [self] in
+            clockTimer = nil
+            shared.look()
+            ledgerChanged()
+        }
+    }
+}

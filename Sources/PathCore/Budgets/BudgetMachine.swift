@@ -1,0 +1,144 @@
+// One budget in one process: what it has booked, what it has used, and whether the budget is spent.
+//
+// Bytes are booked ahead, as many as are used in a second at the present rate, and at least a piece. What a connection uses
+// comes off that. More is booked when half of it is used. While a booking is under way its user goes on, into debt, which
+// the next booking pays: the file may take its time, and a budget with plenty left must not stop a stream for that.
+//
+// The budget is spent when what is booked and what is left in the ledger together are no more than what will still come in on
+// the way (a rate's worth of some tens of milliseconds). It is open again when clearly more than that is left.
+//
+// Call order: `ledger` first, then `used` and `booked` as they come. `isSpent` holds after each.
+
+/// Decides when a process books, and when a budget is spent.
+package struct BudgetMachine: Sendable {
+    package enum Action: Sendable, Hashable {
+        /// Book so many bytes, and those that were used without.
+        case book(wanted: UInt64, spent: UInt64)
+        /// Give back what was booked and is not used.
+        case giveBack(UInt64)
+    }
+
+    package let budget: PathBudget
+    private let tuning: BudgetTuning
+    /// Booked and not used; negative where more was used.
+    package private(set) var booked: Int64 = 0
+    /// What the ledger has left; nil before it was read.
+    package private(set) var remaining: UInt64?
+    private var isBooking = false
+    /// Whether any connection uses the budget.
+    private var isUsed = false
+    package private(set) var isSpent = false
+    /// Bytes a second, smoothed.
+    package private(set) var rate: UInt64 = 0
+    private var measured: MonotonicTime?
+
+    package init(_ budget: PathBudget, tuning: BudgetTuning = .standard) {
+        self.budget = budget
+        self.tuning = tuning
+    }
+
+    // MARK: Inputs
+
+    /// What the ledger has left now.
+    package mutating func ledger(remaining: UInt64) -> [Action] {
+        self.remaining = remaining
+        judge()
+        return bookAhead()
+    }
+
+    /// A connection uses the budget from now on.
+    package mutating func begun() -> [Action] {
+        isUsed = true
+        return bookAhead()
+    }
+
+    /// Connections have used so many bytes since the last time.
+    package mutating func used(_ bytes: UInt64, at now: MonotonicTime) -> [Action] {
+        measure(bytes, at: now)
+        booked -= Int64(clamping: bytes)
+        judge()
+        return bookAhead()
+    }
+
+    /// A booking has been written.
+    ///
+    /// - Parameters:
+    ///   - bytes: how many were given.
+    ///   - spent: the debt that it paid.
+    ///   - remaining: what the ledger has left after it.
+    package mutating func booked(_ bytes: UInt64, spent: UInt64, remaining: UInt64) -> [Action] {
+        isBooking = false
+        booked += Int64(clamping: bytes) + Int64(clamping: spent)
+        self.remaining = remaining
+        judge()
+        return bookAhead()
+    }
+
+    /// No connection uses the budget any more.
+    package mutating func unused() -> [Action] {
+        isUsed = false
+        guard booked > 0, !isBooking, !isSpent else { return [] }
+        defer { (booked, rate, measured) = (0, 0, nil) }
+        return [.giveBack(UInt64(booked))]
+    }
+
+    // MARK: Outputs
+
+    /// When to look next at what connections have carried.
+    ///
+    /// - Parameter isIdle: whether the last look showed nothing new.
+    package func lookAfter(isIdle: Bool) -> Duration {
+        if isIdle { return tuning.idleLook }
+        func time(_ bytes: UInt64, at rate: UInt64, share: UInt64) -> Duration {
+            .milliseconds(Int64(clamping: min(bytes, 1 << 50) * 1_000 / max(rate, 1) / share))
+        }
+        let ahead = UInt64(max(booked, 0))
+        let all = ahead.addingOrMost(remaining ?? 0)
+        let untilSpent = time(all, at: max(rate, tuning.assumedRate), share: tuning.lookShare)
+        // What is used without having been booked is lost to the books if this process is killed.
+        let untilUnbooked = time(ahead, at: rate, share: tuning.lookShare)
+        return min(max(min(untilSpent, untilUnbooked), tuning.shortestLook), tuning.longestLook)
+    }
+
+    // MARK: Within
+
+    private mutating func measure(_ bytes: UInt64, at now: MonotonicTime) {
+        defer { measured = now }
+        guard let measured else { return }
+        let time = measured.duration(to: now).wholeNanoseconds
+        guard time > 0 else { return }
+        let new = UInt64(min(Double(bytes) * 1e9 / Double(time), 1e12))
+        // A stream that begins counts at once, one that pauses is forgotten slowly.
+        rate = new > rate ? (rate + new) / 2 : (rate * 7 + new) / 8
+    }
+
+    private var piece: UInt64 {
+        let ahead = UInt64(Double(rate) * tuning.ahead.inSeconds)
+        return min(max(ahead, tuning.piece), tuning.largestPiece)
+    }
+
+    private mutating func bookAhead() -> [Action] {
+        guard !isBooking, let remaining, remaining > 0 || booked < 0,
+            booked < Int64(piece / 2), (isUsed && !isSpent) || booked < 0
+        else { return [] }
+        isBooking = true
+        let debt = UInt64(max(-booked, 0))
+        return [.book(wanted: isSpent ? 0 : piece, spent: debt)]
+    }
+
+    /// What counts as nothing.
+    private var rest: UInt64 { min(tuning.piece / 4, budget.limit / tuning.restShare) }
+
+    private mutating func judge() {
+        guard let remaining else { return }
+        let (left, overflow) = booked.addingReportingOverflow(Int64(clamping: remaining))
+        let available = overflow ? Int64.max : left
+        if isSpent {
+            isSpent = available <= Int64(clamping: max(rest * 2, 1))
+        } else {
+            let tail = min(UInt64(Double(rate) * tuning.tail.inSeconds), tuning.largestTail)
+            isSpent = available <= Int64(clamping: max(rest, tail))
+        }
+        if isSpent { rate = 0 }
+    }
+}

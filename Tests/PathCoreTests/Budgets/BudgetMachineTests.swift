@@ -1,0 +1,161 @@
+import PathCore
+import TestSupport
+import Testing
+
+/// Processes that share one budget, in simulated time: their connections use bytes at a rate, what they book takes its time, and
+/// what is on its way when a budget is spent still comes.
+private struct BudgetWorld {
+    struct Process {
+        var machine: BudgetMachine
+        var rate: UInt64
+        var used: UInt64 = 0
+        var looked: MonotonicTime
+        var sinceLook: UInt64 = 0
+        /// Bytes stop so long after the budget was found spent.
+        var stops: MonotonicTime?
+        var isDead = false
+    }
+
+    let budget: PathBudget
+    var ledger = BudgetLedger()
+    var processes: [Process] = []
+    var clock = BudgetClock(localSeconds: 20_000 * 86_400)
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    var writing: Duration
+    var tail: Duration
+    private var bookings: [(at: MonotonicTime, process: Int, wanted: UInt64, spent: UInt64)] = []
+
+    init(_ limit: UInt64, rates: [UInt64], writing: Duration, tail: Duration) {
+        budget = .bytes(limit, per: .day, on: .expensive)
+        (self.writing, self.tail) = (writing, tail)
+        for rate in rates {
+            var process = Process(machine: BudgetMachine(budget), rate: rate, looked: now)
+            _ = process.machine.ledger(remaining: limit)
+            processes.append(process)
+        }
+        for index in processes.indices { follow(processes[index].machine.begun(), index) }
+    }
+
+    var used: UInt64 { processes.reduce(0) { $0 + $1.used } }
+
+    mutating func run(for duration: Duration) {
+        let end = now.advanced(by: duration)
+        while now < end {
+            now = now.advanced(by: .milliseconds(1))
+            for index in processes.indices where !processes[index].isDead { step(index) }
+            for booking in bookings where booking.at <= now { write(booking) }
+            bookings.removeAll { $0.at <= now }
+        }
+    }
+
+    private mutating func step(_ index: Int) {
+        var process = processes[index]
+        if process.stops.map({ now >= $0 }) != true {
+            process.used += process.rate / 1_000
+            process.sinceLook += process.rate / 1_000
+        }
+        if process.looked.duration(to: now) >= process.machine.lookAfter(isIdle: process.sinceLook == 0) {
+            let actions = process.machine.used(process.sinceLook, at: now)
+            (process.sinceLook, process.looked) = (0, now)
+            follow(actions, index)
+        }
+        if process.machine.isSpent {
+            process.stops = process.stops ?? now.advanced(by: tail)
+        } else {
+            process.stops = nil
+        }
+        processes[index] = process
+    }
+
+    private mutating func follow(_ actions: [BudgetMachine.Action], _ index: Int) {
+        for action in actions {
+            guard case .book(let wanted, let spent) = action else { continue }
+            bookings.append((now.advanced(by: writing), index, wanted, spent))
+        }
+    }
+
+    private mutating func write(_ booking: (at: MonotonicTime, process: Int, wanted: UInt64, spent: UInt64)) {
+        let given = ledger.book(
+            budget, spent: booking.spent, wanted: booking.wanted, piece: BudgetTuning.standard.piece,
+            at: clock)
+        let remaining = ledger.remaining(budget, at: clock)
+        for index in processes.indices where !processes[index].isDead {
+            let actions =
+                index == booking.process
+                ? processes[index].machine.booked(given, spent: booking.spent, remaining: remaining)
+                : processes[index].machine.ledger(remaining: remaining)
+            follow(actions, index)
+        }
+    }
+}
+
+@Suite("A budget")
+struct BudgetMachineTests {
+    @Test(
+        "is kept by processes together to 256 KiB, and little of it is left",
+        arguments: [
+            (rates: [2_500_000] as [UInt64], 10, 30), ([2_500_000, 2_500_000], 10, 30),
+            ([1_250_000, 6_250_000], 20, 20), ([600_000, 600_000, 600_000, 600_000], 30, 60),
+            ([100_000, 5_000_000], 50, 20),
+        ])
+    func kept(rates: [UInt64], writing: Int, tail: Int) {
+        var world = BudgetWorld(
+            10_000_000, rates: rates, writing: .milliseconds(writing), tail: .milliseconds(tail))
+        world.run(for: .seconds(60))
+        let stopped = world.processes.filter(\.machine.isSpent).count
+        #expect(stopped == rates.count)
+        #expect(world.used <= 10_000_000 + 256 * 1_024, "\(world.used)")
+        #expect(world.used >= 9_000_000, "\(world.used)")
+    }
+
+    @Test("of a process that is killed loses what it had booked, and no more is used for that")
+    func killed() {
+        for death in stride(from: 100, to: 2_000, by: 100) {
+            var world = BudgetWorld(
+                10_000_000, rates: [2_500_000, 2_500_000], writing: .milliseconds(10), tail: .milliseconds(30)
+            )
+            world.run(for: .milliseconds(death))
+            world.processes[0].isDead = true
+            world.run(for: .seconds(30))
+            #expect(world.used <= 10_000_000 + 256 * 1_024)
+            #expect(world.used >= 4_000_000, "killed at \(death) ms: \(world.used)")
+        }
+    }
+
+    @Test("is open again in the next period")
+    func nextPeriod() {
+        var world = BudgetWorld(
+            1_000_000, rates: [1_000_000], writing: .milliseconds(5), tail: .milliseconds(20))
+        world.run(for: .seconds(5))
+        #expect(world.processes[0].machine.isSpent)
+        world.clock.localSeconds += 86_400
+        _ = world.processes[0].machine.ledger(
+            remaining: world.ledger.remaining(world.budget, at: world.clock))
+        #expect(!world.processes[0].machine.isSpent)
+        world.run(for: .seconds(5))
+        #expect(world.processes[0].machine.isSpent)
+        #expect(world.used >= 1_800_000 && world.used <= 2_000_000 + 2 * 256 * 1_024)
+    }
+
+    @Test("does nothing before it is used, and gives back what it has booked when it is used no more")
+    func unused() {
+        let budget = PathBudget.bytes(1_000_000, per: .day, on: .expensive)
+        var machine = BudgetMachine(budget)
+        #expect(machine.ledger(remaining: 1_000_000) == [])
+        #expect(!machine.isSpent && machine.unused() == [])
+        #expect(machine.begun() == [.book(wanted: 65_536, spent: 0)])
+        #expect(machine.used(1_000, at: MonotonicTime(nanoseconds: 1)) == [])
+        #expect(machine.booked(65_536, spent: 0, remaining: 934_464) == [])
+        #expect(machine.unused() == [.giveBack(64_536)])
+        #expect(machine.ledger(remaining: 999_000) == [])
+    }
+
+    @Test("that others have spent is spent at once, and open again when it was reset")
+    func others() {
+        var machine = BudgetMachine(.bytes(1_000_000, per: .day, on: .expensive))
+        _ = machine.ledger(remaining: 0)
+        #expect(machine.isSpent)
+        _ = machine.ledger(remaining: 1_000_000)
+        #expect(!machine.isSpent)
+    }
+}
