@@ -10,6 +10,9 @@ enum ServiceMessage {
     private static let headerSize = 12
     /// At most so many records are read.
     static let mostRecords = 16
+    /// What is larger, or says that it answers more, is not read at all.
+    private static let mostBytes = 16_384
+    private static let mostAnswers: UInt16 = 128
 
     /// - Returns: nil for a message that is cut short, and where any HTTPS record is malformed (RFC 9460 section 2.2): then
     ///   none of them may be used. The time to live is the shortest, in seconds; nil without a record.
@@ -30,7 +33,10 @@ enum ServiceMessage {
             place += length
             return name
         }
-        guard let questions = word(), let answers = word() else { return nil }
+        // More than any honest answer has: each name may take as many steps as the message has room for.
+        guard message.count <= mostBytes, let questions = word(), questions <= 1, let answers = word(),
+            answers <= mostAnswers
+        else { return nil }
         place = headerSize
         var owner: String?
         for _ in 0..<questions {

@@ -81,8 +81,9 @@ extension RaceRunner {
 
     /// Has `mpathd` prepare the attempt's socket before that is connected: some tens of microseconds, as a rule.
     private func prepare(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
-        guard let number = running[id]?.attempt.with({ $0.descriptor.number }) else { return }
-        runtime.steering.prepare(number) { preparation in
+        runtime.steering.prepare {
+            self.running[id]?.attempt.with { $0.descriptor.number }
+        } _: { preparation in
             self.onEventThread { $0.prepared(id, candidate, preparation) }
         }
     }

@@ -30,11 +30,14 @@ final class BrokeredSteering {
     /// What stands in the way; nil also where there is no daemon.
     var limit: ControlLimit? { client.limit == .noPrivilege ? nil : client.limit }
 
-    func prepare(_ descriptor: CInt, _ completion: @escaping (Preparation) -> Void) {
+    /// - Parameter descriptor: asked for when it is sent, which may be a while later: nil where the socket is closed by then.
+    func prepare(_ descriptor: @escaping () -> CInt?, _ completion: @escaping (Preparation) -> Void) {
         client.whenSettled { [client] in
             // Nothing was sent: the socket is as it was.
             if let limit = client.limit { return completion(.refused(limit)) }
-            guard client.isReady else { return completion(.refused(.brokerSilent)) }
+            guard client.isReady, let descriptor = descriptor() else {
+                return completion(.refused(.brokerSilent))
+            }
             client.send(.prepare, passing: descriptor, patience: BrokerClient.answerPatience) { outcome in
                 switch outcome {
                 case .done: completion(.done)

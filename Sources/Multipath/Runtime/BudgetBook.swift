@@ -202,6 +202,8 @@ final class BudgetBook: @unchecked Sendable {
             var (given, ledger) = (
                 answer?.value ?? 0, answer?.ledger ?? ownLedger ?? shared.ledger ?? BudgetLedger()
             )
+            // The file is what all go by, as soon as it can be written again.
+            if answer != nil { ownLedger = nil }
             if answer == nil {
                 given = ledger.book(budget, spent: spent, wanted: wanted, piece: piece, at: clock)
                 ownLedger = ledger

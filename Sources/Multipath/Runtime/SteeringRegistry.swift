@@ -87,7 +87,9 @@ final class SteeringRegistry: @unchecked Sendable {
     /// Has `mpathd` give a socket the userspace path manager.
     ///
     /// - Parameter completion: called once, later as a rule: with what became of it.
-    func prepare(_ descriptor: CInt, _ completion: @escaping (BrokeredSteering.Preparation) -> Void) {
+    func prepare(
+        _ descriptor: @escaping () -> CInt?, _ completion: @escaping (BrokeredSteering.Preparation) -> Void
+    ) {
         thread.checkIsolated()
         guard let broker else { return completion(.refused(.noPrivilege)) }
         broker.prepare(descriptor, completion)

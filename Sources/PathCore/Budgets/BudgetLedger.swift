@@ -127,7 +127,7 @@ package struct BudgetLedger: Sendable, Hashable {
     private static func parse(_ line: Substring) -> (BudgetAccount, Entry)? {
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, let used = UInt64(words[0]), let limit = UInt64(words[1]),
-            let number = Int64(words[2]), abs(number) < 1 << 40,
+            let number = Int64(words[2]), number.magnitude < 1 << 40,
             let period = PathBudget.Period(rawValue: String(words[3])), let paths = paths(words[4]),
             let name = StateWord.unescaped(words[5], limit: PathBudget.longestName)
         else { return nil }

@@ -28,6 +28,8 @@ package struct BudgetMachine: Sendable {
     /// Whether any connection uses the budget.
     private var isUsed = false
     package private(set) var isSpent = false
+    /// The rest at which it was found spent: it isn't open again until there is twice as much.
+    private var spentBelow: UInt64 = 0
     /// Bytes a second, smoothed.
     package private(set) var rate: UInt64 = 0
     private var measured: MonotonicTime?
@@ -134,10 +136,11 @@ package struct BudgetMachine: Sendable {
         let (left, overflow) = booked.addingReportingOverflow(Int64(clamping: remaining))
         let available = overflow ? Int64.max : left
         if isSpent {
-            isSpent = available <= Int64(clamping: max(rest * 2, 1))
+            isSpent = available <= Int64(clamping: max(spentBelow * 2, 1))
         } else {
             let tail = min(UInt64(Double(rate) * tuning.tail.inSeconds), tuning.largestTail)
-            isSpent = available <= Int64(clamping: max(rest, tail))
+            spentBelow = max(rest, tail)
+            isSpent = available <= Int64(clamping: spentBelow)
         }
         if isSpent { rate = 0 }
     }

@@ -71,6 +71,8 @@ extension ServiceRecord {
 
     /// At most so many addresses are taken out of one record.
     package static let mostHints = 16
+    /// And so many protocols.
+    private static let mostProtocols = 16
 
     /// Reads a record's parameters (section 2.2).
     ///
@@ -139,6 +141,7 @@ extension ServiceRecord {
             guard let length = reader.byte(), length > 0, let name = reader.bytes(Int(length)) else {
                 return nil
             }
+            guard names.count < mostProtocols else { continue }
             // What is no text is no protocol that any program here offers.
             if let text = String(validating: name, as: UTF8.self) { names.append(text) }
         }

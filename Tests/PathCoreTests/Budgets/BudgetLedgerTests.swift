@@ -99,7 +99,8 @@ struct BudgetLedgerTests {
         arguments: [
             "garbage", "1 2 3 day expensive", "-1 2 3 day expensive x", "1 2 3 hour expensive x",
             "1 2 3 day cheap x", "1 2 3 day interfaces: x", "1 2 3 day expensive \\x",
-            "1 2 99999999999999999 day expensive x", "1 2 3 day expensive ", "\0\0\0\0",
+            "1 2 99999999999999999 day expensive x", "1 2 -9223372036854775808 day expensive x",
+            "1 2 3 day expensive ", "\0\0\0\0",
             "1 2 3 day expensive \(String(repeating: "x", count: 33))",
         ])
     func damaged(_ line: String) {
