@@ -1,6 +1,6 @@
 # Two commands do all the set-up on a fresh Debian machine with Swift: `make demo` and `make test`.
 
-.PHONY: demo test build docs examples bench bench-quick bench-build sanitize fuzz soak format format-check clean
+.PHONY: demo test build docs deb examples bench bench-quick bench-build sanitize fuzz soak format format-check clean
 
 demo:
 	@scripts/setup.sh
@@ -22,6 +22,11 @@ build:
 docs:
 	@scripts/setup.sh docs
 	@scripts/docs.sh
+
+# One Debian package of all commands, with the daemon's units, in .build/deb. lintian, where it is installed, checks it.
+deb:
+	@scripts/setup.sh
+	@scripts/deb.sh
 
 # A package of its own, whose dependencies take minutes to build. Both programs are then run against nginx.
 examples:

@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "mppaths", targets: ["mppaths"]),
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
+        .executable(name: "mpathd", targets: ["mpathd"]),
     ],
     traits: [
         // Off by default, so that only packages that ask for it fetch what its product needs.
@@ -71,9 +72,13 @@ let package = Package(
         .target(name: "CCommandStartup"),
         .target(name: "PathCore", swiftSettings: strict),
         .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
+        // Steering for processes that lack the privilege: the protocol, the daemon that lends it, and its clients' end.
+        .target(name: "PathBroker", dependencies: ["LinuxNet", "PathCore"], swiftSettings: strict),
         .target(
             name: "Multipath",
-            dependencies: ["LinuxNet", "PathCore", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "LinuxNet", "PathBroker", "PathCore", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
         .target(
             name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "PathCore", "CAres"],
@@ -180,6 +185,9 @@ let package = Package(
             name: "mplab", dependencies: ["NetworkLab", "LinuxNet", "CommandSupport"],
             swiftSettings: strict),
 
+        .executableTarget(
+            name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+
         // Not a product: an example of the public interface, built and tested with the rest.
         .executableTarget(
             name: "resume-download",
@@ -205,6 +213,20 @@ let package = Package(
         // Runs as many of those worlds as one likes.
         .executableTarget(
             name: "steering-worlds", dependencies: ["SteeringSimulation"], path: "Tests/SteeringWorlds",
+            swiftSettings: strict),
+        // The broker's clients in simulated time, some of which lie; and a program that runs many such worlds.
+        .target(
+            name: "BrokerSimulation", dependencies: ["PathBroker", "PathCore"],
+            path: "Tests/BrokerSimulation",
+            swiftSettings: strict),
+        .executableTarget(
+            name: "broker-worlds", dependencies: ["BrokerSimulation", "PathBroker", "PathCore"],
+            path: "Tests/BrokerWorlds",
+            swiftSettings: strict),
+        // Clients of the broker that need another process: other users', hostile ones.
+        .executableTarget(
+            name: "broker-probe", dependencies: ["PathBroker", "LinuxNet", "PathCore"],
+            path: "Tests/BrokerProbe",
             swiftSettings: strict),
         // A program that a test runs in a namespace.
         .executableTarget(
@@ -239,6 +261,12 @@ let package = Package(
         .testTarget(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
+        .testTarget(
+            name: "PathBrokerTests",
+            dependencies: [
+                "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
             swiftSettings: strict),

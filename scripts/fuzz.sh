@@ -38,6 +38,7 @@ module() {
 }
 module PathCore Sources/PathCore
 module LinuxNet Sources/LinuxNet
+module PathBroker Sources/PathBroker
 module LabNet Sources/LabNet
 module NetworkLab Sources/NetworkLab
 # The one file of MultipathDNS that reads bytes by itself.
@@ -66,7 +67,7 @@ END
 
 status=0
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses)
+[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses broker)
 for target in "${targets[@]}"; do
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"

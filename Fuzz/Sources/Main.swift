@@ -5,6 +5,7 @@ import PathCore
 
 @testable import LinuxNet
 @testable import NetworkLab
+@testable import PathBroker
 
 private let targets: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
     "rtnetlink": { routes(Array($0)) },
@@ -17,6 +18,7 @@ private let targets: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
     "https": { httpsRecords($0) },
     "control": { labWords(String(decoding: $0, as: UTF8.self)) },
     "addresses": { addresses($0) },
+    "broker": { brokerPackets(Array($0)) },
 ]
 
 private let target: @Sendable (UnsafeRawBufferPointer) -> Void = {
@@ -74,6 +76,14 @@ private func aligned(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) -> Void)
     defer { buffer.deallocate() }
     buffer.copyBytes(from: bytes)
     body(UnsafeRawBufferPointer(buffer))
+}
+
+// MARK: The broker
+
+/// As a client's request and as a daemon's message.
+private func brokerPackets(_ bytes: [UInt8]) {
+    if case .success(let request) = BrokerRequest.read(bytes).1 { _ = request.packet(id: 1) }
+    if let message = BrokerMessage(bytes) { _ = message.packet }
 }
 
 // MARK: Recordings

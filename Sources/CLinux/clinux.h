@@ -10,9 +10,11 @@
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
+#include <linux/inet_diag.h>
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -107,6 +109,8 @@ enum {
     MP_MPTCP_FULL_INFO = 4,
     MP_SO_BINDTOIFINDEX = 62,
     MP_SO_NETNS_COOKIE = 71,
+    MP_SO_PEERPIDFD = 77,
+    MP_INET_DIAG_REQ_PROTOCOL = 3,
     MP_MPTCP_INFO_FLAG_FALLBACK = 1,
     MP_NETLINK_GET_STRICT_CHK = 12,
     MP_NETLINK_EXT_ACK = 11,
@@ -186,6 +190,10 @@ static inline int mp_accept(int socket) {
     return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
+static inline int mp_accept_waiting(int socket) {
+    return (int)syscall(SYS_accept4, socket, 0, 0, SOCK_CLOEXEC);
+}
+
 // An abstract Unix address: it has no file, belongs to a network namespace and ends with its socket.
 static inline socklen_t mp_abstract_address(struct sockaddr_un *address, const char *name) {
     memset(address, 0, sizeof *address);
@@ -197,3 +205,63 @@ static inline socklen_t mp_abstract_address(struct sockaddr_un *address, const c
 }
 
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+// Sequenced packets between processes of one machine. The macros of control messages are not reachable from Swift.
+
+// The kernel passes no more descriptors in one packet (SCM_MAX_FD, include/net/scm.h). With room for all, none is closed
+// by the kernel in the receiver's name, which may take as long as the sender likes (SO_LINGER).
+enum { MP_MOST_PASSED = 253 };
+
+static inline ssize_t mp_send_packet(int socket, const void *bytes, size_t length, int passed) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control;
+    struct iovec part = {(void *)bytes, length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (passed >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.header), &passed, sizeof(int));
+    }
+    return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// Receives one packet: its length, or -1. `flags` are those of recvmsg's answer, MSG_TRUNC and MSG_CTRUNC among them.
+static inline ssize_t mp_receive_packet(
+    int socket, void *bytes, size_t length, int *passed, int *count, int *flags, int how) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int) * MP_MOST_PASSED)];
+        struct cmsghdr header;
+    } control;
+    struct iovec part = {bytes, length};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(socket, &message, how | MSG_CMSG_CLOEXEC);
+    *count = 0;
+    if (got < 0) return got;
+    *flags = message.msg_flags;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        int added = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (int place = 0; place < added && *count < MP_MOST_PASSED; place++)
+            memcpy(&passed[(*count)++], CMSG_DATA(header) + place * sizeof(int), sizeof(int));
+    }
+    return got;
+}
+
+// struct ucred is declared to _GNU_SOURCE only.
+static inline int mp_peer_credentials(int socket, uint32_t *user, int *process) {
+    struct {
+        int pid;
+        uint32_t uid, gid;
+    } credentials;
+    socklen_t length = sizeof credentials;
+    int result = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length);
+    if (result == 0) *user = credentials.uid, *process = credentials.pid;
+    return result;
+}

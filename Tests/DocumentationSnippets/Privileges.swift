@@ -5,7 +5,7 @@ import NIOCore
 func checkControl(_ connection: MultipathConnection) {
     // snippet
     switch connection.transferReport().control {
-    case .perConnection: break
+    case .perConnection, .perConnectionByBroker: break
     case .systemWide(let limit): print("steered by the namespace's endpoints:", limit)
     case .observeOnly(let limit): print("not steered:", limit)
     }

@@ -59,9 +59,7 @@ package final class ConnectionSubflowControl: SubflowControl {
             // The peer, asked to by RM_ADDR, may have closed the subflow first.
             if error.errno == ESRCH { return .alreadyGone }
             // The kernel says EINVAL of all kinds of mistakes, and of this, which is none.
-            if error.errno == EINVAL, error.detail?.contains("userspace PM not selected") == true {
-                return .refused(.foreignSocket)
-            }
+            if error.meansKernelPathManager { return .refused(.foreignSocket) }
             throw error
         }
     }
@@ -204,7 +202,7 @@ extension ControlLevel {
     /// What steers connections at this level, in the network namespace of the calling thread.
     package func makeControl() throws(SystemError) -> any SubflowControl {
         switch self {
-        case .perConnection: ConnectionSubflowControl(try SubflowCommands())
+        case .perConnection, .perConnectionByBroker: ConnectionSubflowControl(try SubflowCommands())
         case .systemWide(let limit): try EndpointSubflowControl(try SubflowCommands(), because: limit)
         case .observeOnly(let limit): ObservingSubflowControl(because: limit)
         }

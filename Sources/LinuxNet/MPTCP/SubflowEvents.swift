@@ -128,6 +128,15 @@ enum PathManagerFamily {
     static let events = "mptcp_pm_events"
 }
 
+extension SystemError {
+    /// What stands in the way of listening, as an error.
+    package init(_ limit: ControlLimit) {
+        self.init(
+            "listen to the path manager", errno: limit == .noPrivilege ? EPERM : ENOENT,
+            detail: limit.description)
+    }
+}
+
 extension ControlLimit {
     /// What an error of the path manager's netlink family means.
     init(ofCommands error: SystemError) {

@@ -24,6 +24,13 @@ package struct SysctlJournal: Sendable, Hashable {
                 of: user, runtimeDirectory: ProcessEnvironment.value("RUNTIME_DIRECTORY")))
     }
 
+    /// The same with the service manager's folder first: it stays the service's where its user changes (DynamicUser=).
+    package static var ofService: SysctlJournal {
+        let folders = standard.folders
+        let given = (ProcessEnvironment.value("RUNTIME_DIRECTORY") ?? "").split(separator: ":").count
+        return SysctlJournal(folders: folders.suffix(given) + folders.dropLast(given))
+    }
+
     static func standardFolders(of user: UInt32, runtimeDirectory: String?) -> [String] {
         let given = (runtimeDirectory ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
         return [

@@ -9,6 +9,8 @@ package struct NetlinkBus: Sendable, Hashable {
     /// Links, addresses, routes.
     package static let route = NetlinkBus(rawValue: NETLINK_ROUTE)
     static let generic = NetlinkBus(rawValue: NETLINK_GENERIC)
+    /// Questions about sockets.
+    static let sockets = NetlinkBus(rawValue: NETLINK_SOCK_DIAG)
 }
 
 package enum RouteMessageType {
@@ -75,6 +77,8 @@ package enum RouteAttribute {
     package static let table = UInt16(RTA_TABLE.rawValue)
     package static let via = UInt16(RTA_VIA.rawValue)
     package static let preference = UInt16(RTA_PREF.rawValue)
+    package static let source = UInt16(RTA_SRC.rawValue)
+    package static let user = UInt16(RTA_UID.rawValue)
     package static let nexthop = UInt16(30)  // RTA_NH_ID
 }
 

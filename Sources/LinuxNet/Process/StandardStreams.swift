@@ -93,5 +93,10 @@ package enum ProcessEnvironment {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// Nothing for a program that has more rights than its user (secure_getenv(3)).
+    package static func trustedValue(_ name: String) -> String? {
+        mp_trusted_environment(name).map { String(cString: $0) }
+    }
+
     package static func exit(_ status: CInt) -> Never { Glibc.exit(status) }
 }

@@ -31,11 +31,46 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
     /// ECONNREFUSED: there is no listener.
     package var isRefusal: Bool { errno == ECONNREFUSED }
 
+    /// ETIMEDOUT: it took too long.
+    package var isTimeout: Bool { errno == ETIMEDOUT }
+
+    /// EAGAIN: nothing is there, or there is no room.
+    package var isWouldBlock: Bool { errno == EWOULDBLOCK }
+
+    /// ECONNRESET: the other has gone, and has left something unread.
+    package var isReset: Bool { errno == ECONNRESET }
+
+    /// ECONNABORTED: the other has gone before it was accepted.
+    package var isConnectionAborted: Bool { errno == ECONNABORTED }
+
+    /// EMFILE or ENFILE: there are no descriptors left.
+    package var isOutOfDescriptors: Bool { errno == EMFILE || errno == ENFILE }
+
+    /// What the path manager's commands say of a socket of the kernel's path manager.
+    package var meansKernelPathManager: Bool {
+        errno == EINVAL && detail?.contains("userspace PM not selected") == true
+    }
+
     /// EADDRINUSE: another socket has the name.
     package var isTaken: Bool { errno == EADDRINUSE }
 
     /// ENOPROTOOPT or EPROTONOSUPPORT: MPTCP is switched off, or the kernel was built without it.
     package var meansNoMPTCP: Bool { errno == ENOPROTOOPT || errno == EPROTONOSUPPORT }
+
+    /// An error that another process has told: of the kernel's where it names one, EACCES otherwise.
+    package static func refused(_ operation: String, _ errno: CInt?, _ reason: String) -> SystemError {
+        SystemError(operation, errno: errno ?? EACCES, detail: reason)
+    }
+
+    /// Another process has told of the kernel's ENOTCONN.
+    package static func notReady(_ operation: String) -> SystemError {
+        SystemError(operation, errno: ENOTCONN)
+    }
+
+    /// Another process has not answered.
+    package static func unanswered(_ operation: String) -> SystemError {
+        SystemError(operation, errno: ETIMEDOUT)
+    }
 
     /// ENOTCONN: there is no connection any more.
     package static func isNotConnected(_ errno: CInt) -> Bool { errno == ENOTCONN }

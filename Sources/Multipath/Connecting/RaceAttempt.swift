@@ -8,9 +8,9 @@ final class RaceAttempt: @unchecked Sendable {
     /// What carries the bytes, and the socket's state as its handshake was complete.
     var outcome: (transport: Transport, sample: TransportSample?)?
     /// How far the subflows of an MPTCP connection can be steered.
-    let level: ControlLevel
+    private(set) var level: ControlLevel
     /// Whether the socket is IPv6's and meant for an IPv4 destination.
-    private let isMapped: Bool
+    let isMapped: Bool
     /// How far its packets bear the mark of their traffic class; nil for those without a wish.
     private(set) var marking: TrafficMarking?
 
@@ -52,6 +52,15 @@ final class RaceAttempt: @unchecked Sendable {
         } catch {
             throw error
         }
+    }
+
+    /// How far its subflows can be steered is known now.
+    func set(_ level: ControlLevel) { self.level = level }
+
+    /// Goes on with another socket.
+    func replaceSocket(_ socket: consuming StreamSocket, _ level: ControlLevel) {
+        self.socket = consume socket
+        self.level = level
     }
 
     func take() -> StreamSocket? { socket.take() }

@@ -72,6 +72,45 @@ extension RaceRunner {
         do throws(SystemError) {
             let attempt = try attempt(for: candidate)
             running[id] = Running(attempt: attempt)
+            guard attempt.level != .perConnectionByBroker else { return prepare(id, candidate) }
+        } catch {
+            return startFailed(id, candidate, error)
+        }
+        connect(id, candidate)
+    }
+
+    /// Has `mpathd` prepare the attempt's socket before that is connected: some tens of microseconds, as a rule.
+    private func prepare(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
+        guard let number = running[id]?.attempt.with({ $0.descriptor.number }) else { return }
+        runtime.steering.prepare(number) { preparation in
+            self.onEventThread { $0.prepared(id, candidate, preparation) }
+        }
+    }
+
+    private func prepared(
+        _ id: RaceMachine.AttemptID, _ candidate: Candidate, _ preparation: BrokeredSteering.Preparation
+    ) {
+        // It may have lost meanwhile.
+        guard let attempt = running[id]?.attempt else { return }
+        do throws(SystemError) {
+            switch preparation {
+            case .done: break
+            case .refused(let limit): attempt.set(.observeOnly(because: limit))
+            case .unanswered:
+                // The daemon may disconnect the one it was given at any moment.
+                let family = attempt.isMapped ? .ipv6 : candidate.endpoint.address.family
+                attempt.replaceSocket(
+                    try StreamSocket(family, .mptcp), .observeOnly(because: .brokerSilent))
+            }
+        } catch {
+            return startFailed(id, candidate, error)
+        }
+        connect(id, candidate)
+    }
+
+    private func connect(_ id: RaceMachine.AttemptID, _ candidate: Candidate) {
+        guard let attempt = running[id]?.attempt else { return }
+        do throws(SystemError) {
             attempt.mark(configuration.trafficClass, candidate)
             let (number, isConnected) = try attempt.connect(to: candidate)
             if isConnected {
@@ -83,11 +122,15 @@ extension RaceRunner {
                 self.onEventThread { $0.attemptIsReady(id) }
             }
         } catch {
-            end(id)
-            if candidate.transport == .mptcp, error.meansNoMPTCP { kernelSpeaksMPTCP = false }
-            let reason = error.words
-            submit { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
+            startFailed(id, candidate, error)
         }
+    }
+
+    private func startFailed(_ id: RaceMachine.AttemptID, _ candidate: Candidate, _ error: SystemError) {
+        end(id)
+        if candidate.transport == .mptcp, error.meansNoMPTCP { kernelSpeaksMPTCP = false }
+        let reason = error.words
+        submit { $0.perform($0.machine.failed(id, reason: reason, at: .now)) }
     }
 
     private func attempt(for candidate: Candidate) throws(SystemError) -> RaceAttempt {
@@ -130,6 +173,11 @@ extension RaceRunner {
         let sample = attempt.with { TransportSample.read($0.descriptor.number) } ?? nil
         let transport: Transport =
             if case .mptcp? = sample?.kind { .mptcp } else { .tcp(fallback: fallbackReason(of: candidate)) }
+        if case .mptcp(let token)? = sample?.kind, attempt.level == .perConnectionByBroker,
+            let number = attempt.with({ $0.descriptor.number })
+        {
+            runtime.steering.attach(ConnectionToken(token), by: number)
+        }
         if candidate.transport == .mptcp, !transport.isMPTCP { attempt.markAfterFallback(candidate) }
         // Looked at once: a confirmation takes the socket away.
         attempt.outcome = (transport, sample)

@@ -180,6 +180,8 @@ actor RaceRunner: EventThreadActor {
         // Cancelled before it began.
         if let result { return completion(result) }
         self.completion = completion
+        // While names are resolved, for one.
+        if kernelSpeaksMPTCP { runtime.steering.begin() }
         machine.begin(at: begun)
         if let literal = IPAddress(host) {
             resolvedAt = begun

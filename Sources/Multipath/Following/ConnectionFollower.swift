@@ -336,6 +336,13 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         }
     }
 
+    /// Calls a closure with the connection's descriptor, where it is open. It must not come back here.
+    func withDescriptor(_ body: (CInt) -> Void) {
+        state.withLock { state in
+            if let number = state.descriptor?.number { body(number) }
+        }
+    }
+
     func set(_ level: ControlLevel) { state.withLock { $0.meter.level = level } }
 
     /// - Parameter isSteered: whether a machine asks for samples while data moves.

@@ -191,6 +191,10 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
+    func set(_ level: ControlLevel) { follower?.set(level) }
+
+    func withDescriptor(_ body: (CInt) -> Void) { follower?.withDescriptor(body) }
+
     func probeIdle() {
         guard follower?.probeIdle() == true else { return }
         _ = runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak follower] in

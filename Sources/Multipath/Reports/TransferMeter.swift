@@ -35,7 +35,7 @@ struct TransferMeter: Sendable {
         self.level = level
         self.started = started
         firstInterface = interface
-        moves = MoveLedger(first: level == .perConnection ? interface : nil)
+        moves = MoveLedger(first: level.isPerConnection ? interface : nil)
     }
 
     /// Takes in bytes that the connection's user sent or received.

@@ -1,10 +1,17 @@
 import LinuxNet
+import PathBroker
 
 /// A connection whose subflows are steered, as far as the registry knows it. Everything happens on the event thread.
 protocol SteeringMember: AnyObject {
     var token: ConnectionToken { get }
     func ingest(_ event: SubflowEvent)
     func ingest(_ verdict: PathVerdict)
+    /// An order that was under way has been done, or not.
+    func ingest(_ outcome: Result<SubflowOutcome, SystemError>, of action: SubflowAction)
+    /// The connection is not steered, for this reason.
+    func ingest(_ limit: ControlLimit)
+    /// Calls a closure with the connection's descriptor, where it is open.
+    func withDescriptor(_ body: (CInt) -> Void)
 }
 
 /// The MPTCP connections of this process that are steered, and what they share: the path manager's events, its
@@ -34,6 +41,8 @@ final class SteeringRegistry: @unchecked Sendable {
     private let deferredStarts: DeferredStarts
     private var source: LocalSocketSource?
     private var control: (any SubflowControl)?
+    /// Nil where this process steers by itself, or there is no MPTCP to steer.
+    private var broker: BrokeredSteering?
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
     private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
@@ -49,17 +58,52 @@ final class SteeringRegistry: @unchecked Sendable {
     private var announcements: (since: MonotonicTime, count: Int, own: [ConnectionToken: Int]) = (
         .zero, 0, [:]
     )
-    private var members: [ConnectionToken: (member: any SteeringMember, isAlone: Bool)] = [:]
+    private var members: [ConnectionToken: Member] = [:]
+
+    private struct Member {
+        let member: any SteeringMember
+        let isAlone: Bool
+        /// Whether `mpathd` steers it for this process.
+        let isBrokered: Bool
+    }
 
     init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
         self.thread = thread
         self.deferredStarts = deferredStarts
     }
 
-    /// Makes an MPTCP socket whose subflows can be steered as far as this process may.
+    /// Makes an MPTCP socket whose subflows can be steered as far as this process may. Where its level is
+    /// `perConnectionByBroker` it is to be prepared before it is connected.
     func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
         thread.checkIsolated()
-        return try prepared().makeSocket(family)
+        let made = try prepared().makeSocket(family)
+        guard let broker, broker.mayPrepare else {
+            guard let limit = broker?.limit, case .observeOnly = made.level else { return made }
+            return SteeredSocket(made.releaseSocket(), .observeOnly(because: limit))
+        }
+        return SteeredSocket(made.releaseSocket(), .perConnectionByBroker)
+    }
+
+    /// Has `mpathd` give a socket the userspace path manager.
+    ///
+    /// - Parameter completion: called once, later as a rule: with what became of it.
+    func prepare(_ descriptor: CInt, _ completion: @escaping (BrokeredSteering.Preparation) -> Void) {
+        thread.checkIsolated()
+        guard let broker else { return completion(.refused(.noPrivilege)) }
+        broker.prepare(descriptor, completion)
+    }
+
+    /// A connection of a prepared socket has come about.
+    func attach(_ token: ConnectionToken, by descriptor: CInt) {
+        thread.checkIsolated()
+        broker?.control.attach(token, by: descriptor)
+    }
+
+    /// Connects to `mpathd` where this process would need it, ahead of the first socket.
+    func begin() {
+        thread.checkIsolated()
+        _ = prepared()
+        broker?.client.start()
     }
 
     /// Finds out what this process may, and listens to the path manager from then on: the kernel refuses a peer's joins
@@ -71,10 +115,28 @@ final class SteeringRegistry: @unchecked Sendable {
         if source.level == .perConnection, let limit = prepareControl() {
             source = LocalSocketSource(observingBecause: limit)
         }
+        if broker == nil, source.level.mayHaveBroker { broker = makeBroker() }
         retryAt = nil
         if source.level.limit?.mayPass == true { retryAt = .now.advanced(by: Self.retryInterval) }
         self.source = source
         return source
+    }
+
+    private func makeBroker() -> BrokeredSteering {
+        let broker = BrokeredSteering(on: thread)
+        broker.client.onEvent = { [unowned self] event in ingest(event) }
+        broker.client.onReady = { [unowned self] in
+            for (token, known) in members where known.isBrokered {
+                known.member.withDescriptor { broker.control.attach(token, by: $0) }
+            }
+        }
+        broker.client.onLost = { [unowned broker] in broker.control.forgetAll() }
+        broker.client.isNeeded = { [unowned self] in members.values.contains(where: \.isBrokered) }
+        broker.control.onOutcome = { [unowned self] outcome, action, token in
+            members[token]?.member.ingest(outcome, of: action)
+        }
+        broker.control.onRefusal = { [unowned self] limit, token in members[token]?.member.ingest(limit) }
+        return broker
     }
 
     /// - Returns: what stands in the way; nil for nothing.
@@ -97,7 +159,13 @@ final class SteeringRegistry: @unchecked Sendable {
     func add(_ member: any SteeringMember, isAlone: Bool) {
         thread.checkIsolated()
         guard members[member.token] == nil else { return }
-        members[member.token] = (member, isAlone)
+        let isBrokered = isAlone && control == nil
+        members[member.token] = Member(member: member, isAlone: isAlone, isBrokered: isBrokered)
+        // Lost with the daemon, or never sent.
+        if isBrokered, let broker, !broker.control.isAttached(member.token) {
+            broker.client.start()
+            member.withDescriptor { broker.control.attach(member.token, by: $0) }
+        }
         for event in denials where event.token == member.token { member.ingest(event) }
         denials.removeAll { $0.token == member.token }
     }
@@ -106,6 +174,7 @@ final class SteeringRegistry: @unchecked Sendable {
     func drainEvents() {
         thread.checkIsolated()
         events?.drain()
+        broker?.client.drain()
     }
 
     /// Finds out how far a connection can be steered. Where the caller's own library did not make its socket, or could not
@@ -118,8 +187,15 @@ final class SteeringRegistry: @unchecked Sendable {
         thread.checkIsolated()
         _ = prepared()
         if !permissions.isForeign, level == .perConnection { return Assignment(control: control) }
+        if !permissions.isForeign, level == .perConnectionByBroker, let broker {
+            if let limit = broker.control.limit(of: token) {
+                return Assignment(level: .observeOnly(because: limit))
+            }
+            return Assignment(control: broker.control)
+        }
         guard let control else {
-            return Assignment(level: .observeOnly(because: source?.level.limit ?? .noPrivilege))
+            let own = permissions.isForeign ? nil : level.limit
+            return Assignment(level: .observeOnly(because: own ?? source?.level.limit ?? .noPrivilege))
         }
         switch control.limit(of: token) {
         case nil: return Assignment(level: .perConnection, control: control)
@@ -139,6 +215,7 @@ final class SteeringRegistry: @unchecked Sendable {
         thread.checkIsolated()
         guard let known = members[member.token], known.member === member else { return }
         members[member.token] = nil
+        if known.isBrokered { broker?.control.detach(member.token) }
         guard !known.isAlone, members.values.allSatisfy(\.isAlone) else { return }
         // It was the last of those that share the kernel's endpoints: they become again what they were.
         try? (endpoints as? EndpointSubflowControl)?.restore()
@@ -155,7 +232,10 @@ final class SteeringRegistry: @unchecked Sendable {
         if case .announced(let token, _, _) = event, isFlood(of: token) { return }
         if let token = event.token {
             if members[token] == nil { deferredStarts.start(token) }
-            if event == .closed(token) { denials.removeAll { $0.token == token } }
+            if event == .closed(token) {
+                denials.removeAll { $0.token == token }
+                broker?.control.forget(token)
+            }
             if let known = members[token] { return known.member.ingest(event) }
             // It may be followed in a moment.
             guard case .established(_, _, _, true) = event else { return }

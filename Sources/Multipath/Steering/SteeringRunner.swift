@@ -11,6 +11,10 @@ protocol SteeringHost: AnyObject {
     func probeIdle()
     /// The subflow that the connection came about with has ended.
     func firstSubflowEnded()
+    /// How far the connection can be steered has changed.
+    func set(_ level: ControlLevel)
+    /// Calls a closure with the connection's descriptor, where it is open.
+    func withDescriptor(_ body: (CInt) -> Void)
     func tell(_ event: SteeringEvent)
     /// Something was said to the machine that its host does not know of.
     func settle()
@@ -74,6 +78,15 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         perform(machine.event(event, at: .now))
         host.settle()
     }
+
+    func ingest(_ outcome: Result<SubflowOutcome, SystemError>, of action: SubflowAction) {
+        perform(conclusions(outcome, of: action))
+        host.settle()
+    }
+
+    func ingest(_ limit: ControlLimit) { host.set(.observeOnly(because: limit)) }
+
+    func withDescriptor(_ body: (CInt) -> Void) { host.withDescriptor(body) }
 
     /// Says when this end may send no more without losing the other paths: its kernel makes no subflow after that.
     func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
@@ -159,6 +172,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .firstSubflowEnded: host.firstSubflowEnded()
+            case .widenReceiveBuffer: host.withDescriptor(ReceiveBuffer.widen)
             case .preparedToEnd: endPreparation()
             case .startProbe(let path, let interface, let remote):
                 if !startProbe(of: path, over: interface, to: remote) {
@@ -188,8 +202,18 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         // The kernel forgets a subflow's counters with it.
         if case .destroy = action { host.book(.all) }
         do throws(SystemError) {
-            switch try control.perform(action, on: token) {
-            case .accepted: return []
+            return conclusions(.success(try control.perform(action, on: token)), of: action)
+        } catch {
+            return conclusions(.failure(error), of: action)
+        }
+    }
+
+    private func conclusions(
+        _ outcome: Result<SubflowOutcome, SystemError>, of action: SubflowAction
+    ) -> [SteeringAction] {
+        do throws(SystemError) {
+            switch try outcome.get() {
+            case .accepted, .underWay: return []
             case .alreadyGone: return machine.failed(action, .alreadyGone, at: .now)
             case .refused(let limit): return machine.failed(action, .refused(limit), at: .now)
             }

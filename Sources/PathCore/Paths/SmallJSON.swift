@@ -1,6 +1,6 @@
 /// The little of JSON (RFC 8259) that other programs' small state files need. Foundation, which reads all of
 /// it, is not for this module.
-enum SmallJSON: Equatable {
+package enum SmallJSON: Equatable, Sendable {
     case object([String: SmallJSON])
     case array([SmallJSON])
     case text(String)
@@ -9,23 +9,23 @@ enum SmallJSON: Equatable {
     case null
 
     /// Reads a whole text; nil where it is no JSON, or nested deeper than 16.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         var reader = Reader(rest: Array(text.utf8)[...])
         guard let value = reader.value(depth: 0), reader.isAtEnd else { return nil }
         self = value
     }
 
-    subscript(key: String) -> SmallJSON? {
+    package subscript(key: String) -> SmallJSON? {
         guard case .object(let members) = self else { return nil }
         return members[key]
     }
 
-    var elements: [SmallJSON]? {
+    package var elements: [SmallJSON]? {
         guard case .array(let elements) = self else { return nil }
         return elements
     }
 
-    var string: String? {
+    package var string: String? {
         guard case .text(let string) = self else { return nil }
         return string
     }

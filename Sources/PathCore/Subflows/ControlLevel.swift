@@ -2,6 +2,8 @@
 public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     /// Each connection's own subflows are made, preferred and given up on their own.
     case perConnection
+    /// The same, done by `mpathd` for this process, which lacks CAP_NET_ADMIN.
+    case perConnectionByBroker
     /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace.
     case systemWide(because: ControlLimit)
     /// Nothing is changed: the kernel's path manager does what it is set to.
@@ -39,15 +41,19 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     /// What keeps it from being higher.
     public var limit: ControlLimit? {
         switch self {
-        case .perConnection: nil
+        case .perConnection, .perConnectionByBroker: nil
         case .systemWide(let limit), .observeOnly(let limit): limit
         }
     }
 
-    /// A name for machines to read: "per_connection", "system_wide", "observe_only".
+    /// Whether each connection's own subflows are steered, by this process or by `mpathd`.
+    public var isPerConnection: Bool { self == .perConnection || self == .perConnectionByBroker }
+
+    /// A name for machines to read: "per_connection", "per_connection_by_broker", "system_wide", "observe_only".
     public var name: String {
         switch self {
         case .perConnection: "per_connection"
+        case .perConnectionByBroker: "per_connection_by_broker"
         case .systemWide: "system_wide"
         case .observeOnly: "observe_only"
         }
@@ -56,6 +62,7 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .perConnection: "steers each connection's subflows"
+        case .perConnectionByBroker: "steers each connection's subflows through mpathd"
         case .systemWide(let limit): "steers the endpoints of the whole network namespace: \(limit)"
         case .observeOnly(let limit): "only observes: \(limit)"
         }
@@ -82,6 +89,10 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case settingUnjournalled
     /// Another process held the lock around that sysctl for too long.
     case settingBusy
+    /// The process lacks CAP_NET_ADMIN, and `mpathd` refused what it was asked: its name for the reason.
+    case brokerRefused(String)
+    /// The process lacks CAP_NET_ADMIN, and `mpathd` does not answer.
+    case brokerSilent
     /// The connection was not made by this library, or not with these rights.
     case foreignSocket
     /// The connection is plain TCP, which has one path and keeps it.
@@ -94,7 +105,10 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     /// Whether another attempt may find it gone: it is not the program's or the kernel's own.
     package var mayPass: Bool {
         switch self {
-        case .mptcpDisabled, .settingReadOnly, .settingUnjournalled, .settingBusy, .failed: true
+        case .mptcpDisabled, .settingReadOnly, .settingUnjournalled, .settingBusy, .brokerRefused,
+            .brokerSilent,
+            .failed:
+            true
         case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .unsupervised:
             false
         }
@@ -106,7 +120,7 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .mptcpDisabled: "MPTCP is switched off (the sysctl net.mptcp.enabled is 0)"
         case .noPrivilege:
             "the process lacks CAP_NET_ADMIN for this network namespace (systemd's "
-                + "AmbientCapabilities=CAP_NET_ADMIN gives it to a service)"
+                + "AmbientCapabilities=CAP_NET_ADMIN gives it to a service), and no mpathd runs that would steer for it"
         case .elevatedProgram:
             "the program's file has more rights than its user; run it as a service with them, or as root"
         case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
@@ -115,6 +129,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
             "no folder is writable to note what net.mptcp.path_manager was, in case the process is killed (of /run, "
                 + "/dev/shm and systemd's RuntimeDirectory=)"
         case .settingBusy: "another process holds the path manager's setting"
+        case .brokerRefused(let reason): "mpathd refused to steer for this process: \(reason)"
+        case .brokerSilent: "mpathd does not answer"
         case .foreignSocket: "the kernel's path manager serves this socket"
         case .plainTCP: "plain TCP has one path, and keeps it"
         case .unsupervised: "nobody has asked for the subflows to be steered"

@@ -21,6 +21,7 @@ extension ControlLevel: Codable {
         case .settingReadOnly(let path, let reason):
             try object.encode(path, forKey: .path)
             try object.encode(reason, forKey: .reason)
+        case .brokerRefused(let reason): try object.encode(reason, forKey: .reason)
         case let limit: try object.encode(limit?.description, forKey: .reason)
         }
     }
@@ -33,6 +34,7 @@ extension ControlLevel: Codable {
                 return .settingReadOnly(
                     path: try object.decode(String.self, forKey: .path),
                     reason: try object.decode(String.self, forKey: .reason))
+            case "broker_refused": return .brokerRefused(try object.decode(String.self, forKey: .reason))
             case "failed": return .failed(try object.decode(String.self, forKey: .reason))
             case let name:
                 guard let limit = ControlLimit.plain.first(where: { $0.name == name }) else {
@@ -44,6 +46,7 @@ extension ControlLevel: Codable {
         }
         switch try object.decode(String.self, forKey: .control) {
         case "per_connection": self = .perConnection
+        case "per_connection_by_broker": self = .perConnectionByBroker
         case "system_wide": self = .systemWide(because: try limit())
         case "observe_only": self = .observeOnly(because: try limit())
         case let name:
@@ -57,8 +60,7 @@ extension ControlLimit {
     /// Those that their name says all about.
     fileprivate static let plain: [ControlLimit] = [
         .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingUnjournalled,
-        .settingBusy, .foreignSocket,
-        .plainTCP, .unsupervised,
+        .settingBusy, .brokerSilent, .foreignSocket, .plainTCP, .unsupervised,
     ]
 
     /// A name for machines to read.
@@ -72,6 +74,8 @@ extension ControlLimit {
         case .settingReadOnly: "setting_read_only"
         case .settingUnjournalled: "setting_unjournalled"
         case .settingBusy: "setting_busy"
+        case .brokerRefused: "broker_refused"
+        case .brokerSilent: "broker_silent"
         case .foreignSocket: "foreign_socket"
         case .plainTCP: "plain_tcp"
         case .unsupervised: "unsupervised"

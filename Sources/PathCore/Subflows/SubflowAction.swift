@@ -38,4 +38,6 @@ package enum SubflowOutcome: Sendable, Hashable {
     case alreadyGone
     /// Nothing was done, because this process may not.
     case refused(ControlLimit)
+    /// Another process was asked to do it. What became of it is told later.
+    case underWay
 }

@@ -1,0 +1,192 @@
+// Gives sockets of other processes the userspace path manager. Their owners can hold a socket's lock for as long as they
+// like (setsockopt whose argument faults), and disconnecting waits for it. So the setting is not put back by the thread
+// that waits, but by whichever comes first: that thread, or a watchdog 2 ms after the change.
+//
+//     worker     gate ─► lock ─► journal ─► write userspace ─► connect(AF_UNSPEC) … ─► put back (the first of the two)
+//     watchdog                                    └───────── 2 ms ─────────► put back ──┘
+//
+// One change is under way in this process at a time (the gate), and one on the machine (`SettingLock`).
+
+import CLinux
+import Dispatch
+import Glibc
+import PathCore
+
+/// The setting of one network namespace, changed around calls that may be held up. For one process, all of its threads.
+package final class GuardedSelection: Sendable {
+    /// A change that is under way.
+    private struct Change: ~Copyable {
+        let lock: SettingLock.Held
+        /// What to put back; nil where the administrator has chosen the userspace path manager.
+        let original: String?
+        let number: UInt64
+        let begun = MonotonicTime.now
+    }
+
+    private struct State: ~Copyable {
+        var change: Change?
+        var last: UInt64 = 0
+        var heldUp: UInt64 = 0
+    }
+
+    private let setting: PathManagerSetting
+    private let file: OpenSetting
+    private let entry: SysctlJournal.Entry
+    private let state = Locked(State())
+    private let gate = DispatchSemaphore(value: 1)
+    private let alarm: Descriptor
+
+    /// How long the setting may stay changed.
+    package static let limit = Duration.milliseconds(2)
+    /// How long to wait for other processes and threads that change it: each needs some microseconds, or `limit`.
+    package static let patience = Duration.milliseconds(20)
+
+    /// Puts back what a killed process left changed.
+    ///
+    /// - Throws: ENOENT on a kernel without the setting; EACCES, EPERM or EROFS where it can't be written; an error of
+    ///   `SysctlJournal.operation` where no entry could be kept.
+    package init(journal: SysctlJournal) throws(SystemError) {
+        guard let setting = PathManagerSetting.current else {
+            throw SystemError("find net.mptcp.path_manager", errno: ENOENT)
+        }
+        self.setting = setting
+        file = try setting.open()
+        entry = try journal.entry(of: try LocalSocket.make())
+        guard journal.isWritable else { throw SystemError(SysctlJournal.operation, errno: EACCES) }
+        alarm = Descriptor(
+            owning: try systemCall("make a timer") { timerfd_create(CLOCK_MONOTONIC, CInt(TFD_CLOEXEC)) })
+        _ = try UserspaceSelection(setting, journal: journal, patience: Self.patience).mend()
+        let failure = BlockingCalls.makeThread { [weak self, number = alarm.number] in
+            Self.watch(number) { self?.alarmRang() ?? false }
+        }
+        if failure != 0 { throw SystemError("make the watchdog's thread", errno: failure) }
+    }
+
+    /// How often the watchdog had to put the setting back.
+    package var heldUp: UInt64 { state.withLock { $0.heldUp } }
+
+    /// Gives a socket of MPTCP that is not connected the userspace path manager.
+    ///
+    /// - Throws: ETIMEDOUT where its owner held the socket up: it then has the path manager it had, or any. EWOULDBLOCK where
+    ///   others changed the setting for longer than `patience`. What else the kernel says.
+    package func select(for socket: borrowing Descriptor) throws(SystemError) {
+        try select(for: socket) { mp_disconnect($0) }
+    }
+
+    /// - Parameter disconnect: has the kernel look at the setting; errno where it is negative.
+    func select(
+        for socket: borrowing Descriptor, _ disconnect: (CInt) -> CInt
+    ) throws(SystemError) {
+        let number = try begin()
+        let result = disconnect(socket.number)
+        let failure = result < 0 ? errno : 0
+        guard end(number) else {
+            throw SystemError(
+                "select the path manager of a socket", errno: ETIMEDOUT, detail: "the socket is held")
+        }
+        // Not `systemCall`: the descriptor is another process's choice.
+        if failure != 0 { throw SystemError("disconnect a socket", errno: failure) }
+    }
+
+    /// Waits until no change is under way, and lets no other begin: before the process ends.
+    package func close() { _ = gate.wait(timeout: .now() + .milliseconds(100)) }
+
+    private func begin() throws(SystemError) -> UInt64 {
+        let (seconds, attoseconds) = Self.patience.components
+        let deadline =
+            DispatchTime.now() + .nanoseconds(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        guard gate.wait(timeout: deadline) == .success else {
+            throw SystemError("change \(setting.path)", errno: EWOULDBLOCK)
+        }
+        do throws(SystemError) {
+            // Under the lock of the state: the watchdog has nothing to put back before this is done.
+            return try state.withLock { state throws(SystemError) in
+                let lock = try SettingLock.claim(patience: Self.patience)
+                let original = try prepare()
+                state.last += 1
+                state.change = Change(lock: lock, original: original, number: state.last)
+                arm(Self.limit)
+                if original != nil { try changeOrForget(&state) }
+                return state.last
+            }
+        } catch {
+            gate.signal()
+            throw error
+        }
+    }
+
+    /// - Returns: what to put back, which the journal has from now on; nil where nothing is to be changed.
+    private func prepare() throws(SystemError) -> String? {
+        let before = try file.read()
+        guard before == setting.userspace else {
+            try entry.write(before)
+            return before
+        }
+        // Chosen by the administrator, or left behind by a process that was killed.
+        guard let journalled = entry.read(), journalled != setting.userspace else { return nil }
+        return journalled
+    }
+
+    private func changeOrForget(_ state: inout State) throws(SystemError) {
+        do throws(SystemError) {
+            try file.write(setting.userspace)
+        } catch {
+            state.change = nil
+            entry.remove()
+            throw error
+        }
+    }
+
+    /// - Returns: false where the watchdog was first.
+    private func end(_ number: UInt64) -> Bool {
+        let isOurs = state.withLock { state in
+            guard state.change?.number == number else { return false }
+            putBack(&state)
+            return true
+        }
+        if isOurs { gate.signal() }
+        return isOurs
+    }
+
+    /// Under the lock. Only our own value is put back; the entry outlives a failure, for the next process to try.
+    private func putBack(_ state: inout State) {
+        arm(.zero)
+        guard let change = state.change.take(), let original = change.original else { return }
+        if (try? file.selectsUserspace) == true {
+            // Once more where it fails: what stays there stays for every program.
+            guard (try? file.write(original)) != nil || (try? file.write(original)) != nil else { return }
+        }
+        entry.remove()
+    }
+
+    // MARK: The watchdog
+
+    private func arm(_ limit: Duration) {
+        var time = itimerspec()
+        time.it_value.tv_nsec = Int(limit.components.attoseconds / 1_000_000_000)
+        _ = timerfd_settime(alarm.number, 0, &time, nil)
+    }
+
+    /// - Returns: whether to go on.
+    private func alarmRang() -> Bool {
+        let wasHeldUp = state.withLock { state in
+            // An alarm of the change before may be heard late; this one's is to come.
+            guard let begun = state.change?.begun, begun.duration(to: .now) >= Self.limit else {
+                return false
+            }
+            state.heldUp += 1
+            putBack(&state)
+            return true
+        }
+        if wasHeldUp { gate.signal() }
+        return true
+    }
+
+    private static func watch(_ alarm: CInt, _ body: () -> Bool) {
+        mp_name_this_thread("watchdog")
+        while true {
+            var times: UInt64 = 0
+            guard read(alarm, &times, 8) == 8 || errno == EINTR, body() else { return }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import LinuxNet
+import PathCore
+
+/// One client, on a thread of its own: receives its packets, does what the machine wants done for it, and ends with it.
+final class BrokerSession: @unchecked Sendable {
+    let id: BrokerMachine.ClientID
+    let peer: LocalPeer
+    private let socket: Descriptor
+    /// The client's process: its end is the client's, also where another process has the socket by then.
+    private let process: Descriptor?
+    private unowned let broker: Broker
+
+    // Used by the thread alone.
+    private var passed: Descriptor?
+    private var commands: SubflowCommands?
+    private var lookup: ConnectionLookup?
+    private var routes: RouteTables?
+
+    init(_ id: BrokerMachine.ClientID, _ socket: consuming Descriptor, _ peer: LocalPeer, _ broker: Broker) {
+        self.id = id
+        self.peer = peer
+        self.broker = broker
+        process = LocalPackets.peerProcess(of: socket)
+        self.socket = socket
+    }
+
+    /// - Returns: false where there is no thread for it.
+    func start() -> Bool {
+        (try? OwnThread.start("client") { [self] in
+            run()
+            broker.ended(self)
+        }) != nil
+    }
+
+    /// From any thread: sends at once or not at all.
+    /// - Returns: false where the client does not read.
+    func send(_ message: BrokerMessage) -> Bool {
+        do throws(SystemError) {
+            try LocalPackets.send(message.packet, over: socket)
+            return true
+        } catch {
+            // One that has gone is no slow one: its thread finds out.
+            return error.isBrokenPipe || error.isReset
+        }
+    }
+
+    /// From any thread.
+    func end() { LocalPackets.shutDown(socket) }
+
+    // MARK: On the thread
+
+    private func run() {
+        while LocalPackets.wait(for: socket, process: processNumber) == .packet {
+            do throws(SystemError) {
+                guard
+                    let packet = try LocalPackets.receive(
+                        from: socket, limit: BrokerProtocol.longestRequest, waits: false)
+                else { return }
+                handle(packet)
+            } catch {
+                guard error.isWouldBlock else { return }
+            }
+        }
+    }
+
+    private var processNumber: CInt? {
+        switch process {
+        case nil: nil
+        case .some(let process): process.number
+        }
+    }
+
+    private func handle(_ packet: consuming LocalPacket) {
+        let (bytes, isCut) = (packet.bytes, packet.isCut)
+        var descriptors = packet.takeDescriptors()
+        let count = descriptors.count
+        if count == 1 { passed = descriptors.takeLast() }
+        var work = broker.handle {
+            $0.packet(bytes, descriptors: count, isCut: isCut, from: id, at: .now)
+        }
+        while let next = work {
+            let answer = perform(next)
+            work = broker.handle { $0.answered(answer, from: id, at: .now) }
+        }
+        // Last of all: to close it may take as long as the client likes.
+        passed = nil
+    }
+
+    private func perform(_ work: BrokerMachine.Work) -> BrokerMachine.Answer {
+        switch work {
+        case .wait(let duration):
+            ThreadPause.sleep(duration)
+            return .waited
+        case .examine: return .examined(passed.facts)
+        case .look(let token):
+            do throws(SystemError) {
+                return .found(try useLookup().find(token, countsSubflows: true))
+            } catch {
+                return .finished(BrokerFailure(error))
+            }
+        default: return .finished(failure(of: work))
+        }
+    }
+
+    private func failure(of work: BrokerMachine.Work) -> BrokerFailure? {
+        do throws(SystemError) {
+            switch work {
+            case .prepare:
+                guard let socket = passed.take() else { return BrokerFailure(.noDescriptor) }
+                do throws(SystemError) { try broker.select(for: socket, of: peer) } catch {
+                    return BrokerFailure(ofPreparing: error)
+                }
+            case .check(let token): _ = try useCommands().addresses(token)
+            case .route(let user, let local, let remote):
+                do throws(SystemError) {
+                    try useRoutes().checkRoute(
+                        of: user, from: local.address, to: remote.address, through: local.interface)
+                } catch {
+                    return BrokerFailure(.noRoute, errno: error.errno, detail: error.words)
+                }
+            case .isOwn(let address):
+                guard case .local = try useRoutes().route(to: address, through: nil) else {
+                    return BrokerFailure(.foreignAddress)
+                }
+            case .perform(let action, let token):
+                switch try ConnectionSubflowControl(try useCommands()).perform(action, on: token) {
+                case .alreadyGone: return BrokerFailure(.alreadyGone)
+                case .refused: return BrokerFailure(.foreignSocket)
+                case .accepted, .underWay: break
+                }
+            case .wait, .examine, .look: break
+            }
+            return nil
+        } catch {
+            return BrokerFailure(error)
+        }
+    }
+
+    // Each client's own, so that one whose connection is held up holds up no other.
+
+    private func useCommands() throws(SystemError) -> SubflowCommands {
+        if let commands { return commands }
+        let made = try SubflowCommands()
+        commands = made
+        return made
+    }
+
+    private func useLookup() throws(SystemError) -> ConnectionLookup {
+        if let lookup { return lookup }
+        let made = try ConnectionLookup()
+        lookup = made
+        return made
+    }
+
+    private func useRoutes() throws(SystemError) -> RouteTables {
+        if let routes { return routes }
+        let made = try RouteTables()
+        routes = made
+        return made
+    }
+}
+
+extension Optional where Wrapped == Descriptor {
+    fileprivate var facts: PassedSocketFacts {
+        switch self {
+        case nil: PassedSocketFacts()
+        case .some(let descriptor): PassedSocketFacts.read(descriptor)
+        }
+    }
+}
+
+extension BrokerFailure {
+    /// What an error of the path manager's, or of a question, means to a client.
+    fileprivate init(_ error: SystemError) {
+        if SystemError.isNotConnected(error.errno) {
+            self.init(.notReady)
+        } else if error.meansKernelPathManager {
+            self.init(.foreignSocket)
+        } else {
+            self.init(.kernel, errno: error.errno, detail: error.description)
+        }
+    }
+
+    fileprivate init(ofPreparing error: SystemError) {
+        if error.isTimeout {
+            self.init(.socketHeld)
+        } else if error.isWouldBlock {
+            self.init(.settingBusy)
+        } else {
+            self.init(.kernel, errno: error.errno, detail: error.description)
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import PathCore
+
+// A client's requests, step by step.
+
+extension BrokerMachine {
+    /// A client has sent a packet. It has no request under way: its thread reads none then.
+    ///
+    /// - Parameters:
+    ///   - descriptors: how many came with it.
+    ///   - isCut: whether it was longer than may be, or its descriptors were more.
+    package mutating func packet(
+        _ bytes: [UInt8], descriptors: Int, isCut: Bool, from id: ClientID, at now: MonotonicTime
+    ) -> [Action] {
+        guard let client = clients[id], !client.isDropped, client.request == nil else { return [] }
+        let pause = users[client.user]?.packets.borrow(at: now) ?? .zero
+        var (number, result) = BrokerRequest.read(bytes)
+        if isCut { result = .failure(.tooLong) }
+        let request: BrokerRequest
+        switch result {
+        case .success(let read): request = read
+        case .failure(let refusal): return refuseMalformed(id, number, refusal, after: pause)
+        }
+        if let refusal = refusal(of: request, descriptors: descriptors, client) {
+            return paused(id, pause) + refuse(id, number, refusal)
+        }
+        clients[id]?.request = Request(id: number, content: request, since: now)
+        // The answer waits for as long as the user has asked too much. Nothing else does.
+        guard pause == .zero else { return [.work(id, .wait(pause))] }
+        return start(id, at: now)
+    }
+
+    private func paused(_ id: ClientID, _ pause: Duration) -> [Action] {
+        pause == .zero ? [] : [.work(id, .wait(pause))]
+    }
+
+    private mutating func refuseMalformed(
+        _ id: ClientID, _ number: UInt32, _ refusal: BrokerRefusal, after pause: Duration
+    ) -> [Action] {
+        clients[id]?.malformed += 1
+        let answer = paused(id, pause) + refuse(id, number, refusal)
+        if refusal == .version {
+            // It won't speak ours later.
+            clients[id]?.isDropped = true
+            totals.drops[.version, default: 0] += 1
+            return answer + [.drop(id)]
+        }
+        guard let client = clients[id], client.malformed > limits.malformedPackets else { return answer }
+        return answer + drop(id, .malformed, refusal)
+    }
+
+    /// What can be told of a request by itself.
+    private func refusal(of request: BrokerRequest, descriptors: Int, _ client: Client) -> BrokerRefusal? {
+        if descriptors > 1 || descriptors == 1 && !request.takesDescriptor { return .unwantedDescriptor }
+        if descriptors == 0, request.takesDescriptor { return .noDescriptor }
+        if !client.hasGreeted, request != .hello { return .noHello }
+        return nil
+    }
+
+    /// Begins a request's work, now or again.
+    private mutating func start(_ id: ClientID, at now: MonotonicTime) -> [Action] {
+        guard let client = clients[id], let request = client.request, var user = users[client.user] else {
+            return []
+        }
+        defer { if users[client.user] != nil { users[client.user] = user } }
+        switch request.content {
+        case .hello:
+            clients[id]?.hasGreeted = true
+            return finish(id, .welcome(id: request.id, welcome))
+        case .status:
+            let visible = client.user == 0 ? nil : client.user
+            return finish(id, .status(id: request.id, status(for: visible)))
+        case .detach(let token):
+            guard client.connections.contains(token) else { return refuse(id, request.id, .foreignToken) }
+            clients[id]?.connections.remove(token)
+            connections[token] = nil
+            user.connections -= 1
+            return finish(id, .done(id: request.id))
+        case .prepare:
+            if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
+            // One at a time, so that a user whose sockets are held has the setting changed once.
+            let isBusy = user.clients.contains { other in
+                other != id
+                    && clients[other]?.request.map { $0.content == .prepare && $0.step != .waiting } ?? false
+            }
+            if isBusy { return [.work(id, .wait(limits.turn))] }
+            guard user.prepares.spend(at: now) else { return refuse(id, request.id, .tooFast) }
+            clients[id]?.prepares += 1
+            totals.prepares += 1
+            return step(id, .examining, .examine, at: now)
+        case .attach(let token):
+            if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
+            guard user.connections < limits.connectionsPerUser || client.connections.contains(token) else {
+                return refuse(id, request.id, .tooManyConnections)
+            }
+            return step(id, .examining, .examine, at: now)
+        case .order(_, let token):
+            guard client.connections.contains(token) else { return refuse(id, request.id, .foreignToken) }
+            if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
+            guard user.orders.spend(at: now) else { return refuse(id, request.id, .tooFast) }
+            clients[id]?.orders += 1
+            totals.orders += 1
+            return step(id, .looking, .look(token), at: now)
+        }
+    }
+
+    /// A client's thread has done what it was to do.
+    package mutating func answered(_ answer: Answer, from id: ClientID, at now: MonotonicTime) -> [Action] {
+        guard let client = clients[id], let request = client.request else { return [] }
+        switch (request.step, answer) {
+        case (.waiting, .waited): return start(id, at: now)
+        case (.examining, .examined(let facts)): return examined(id, request, facts, at: now)
+        case (.looking, .found(let facts)): return found(id, client, request, facts, at: now)
+        case (.preparing, .finished(let failure)):
+            if failure?.refusal == .socketHeld {
+                users[client.user]?.heldUntil = now.advanced(by: limits.heldPause)
+            }
+            return finished(id, request, failure)
+        case (.checking, .finished(nil)): return attach(id, client, request)
+        case (.asking, .finished(nil)):
+            guard case .order(let action, let token) = request.content else { return [] }
+            return step(id, .performing, .perform(action, token), at: now)
+        case (.performing, .finished(let failure)), (.checking, .finished(let failure)),
+            (.asking, .finished(let failure)):
+            return finished(id, request, failure)
+        default: return []
+        }
+    }
+
+    // MARK: Steps
+
+    private mutating func step(
+        _ id: ClientID, _ step: Step, _ work: Work, at now: MonotonicTime
+    ) -> [Action] {
+        clients[id]?.request?.step = step
+        clients[id]?.request?.since = now
+        return [.work(id, work)]
+    }
+
+    private mutating func examined(
+        _ id: ClientID, _ request: Request, _ facts: PassedSocketFacts, at now: MonotonicTime
+    ) -> [Action] {
+        guard facts.isInternet else { return refuse(id, request.id, .noInternetSocket) }
+        guard facts.isMPTCP else { return refuse(id, request.id, .noMPTCPSocket) }
+        guard facts.namespace == welcome.namespace, let cookie = facts.cookie else {
+            return refuse(id, request.id, .otherNamespace)
+        }
+        guard case .attach(let token) = request.content else {
+            return facts.isInUse
+                ? refuse(id, request.id, .socketInUse) : step(id, .preparing, .prepare, at: now)
+        }
+        clients[id]?.request?.cookie = cookie
+        return step(id, .looking, .look(token), at: now)
+    }
+
+    private mutating func found(
+        _ id: ClientID, _ client: Client, _ request: Request, _ facts: ConnectionFacts?, at now: MonotonicTime
+    ) -> [Action] {
+        switch request.content {
+        case .attach(let token):
+            guard let facts, facts.cookie == request.cookie else {
+                return refuse(id, request.id, .foreignToken)
+            }
+            clients[id]?.request?.remote = facts.remote
+            return step(id, .checking, .check(token), at: now)
+        case .order(let action, let token):
+            // It may have been detached meanwhile, or be another's by now.
+            guard let connection = connections[token], connection.owner == id else {
+                return refuse(id, request.id, .foreignToken)
+            }
+            guard let facts, facts.cookie == connection.cookie else {
+                forget(token)
+                return refuse(id, request.id, .alreadyGone)
+            }
+            return order(id, client, request, action, token, connection, facts, at: now)
+        case .hello, .prepare, .detach, .status: return []
+        }
+    }
+
+    private mutating func order(
+        _ id: ClientID, _ client: Client, _ request: Request, _ action: SubflowAction,
+        _ token: ConnectionToken,
+        _ connection: Connection, _ facts: ConnectionFacts, at now: MonotonicTime
+    ) -> [Action] {
+        switch action {
+        case .create(let local, _, let remote):
+            guard connection.mayReach(remote) else { return refuse(id, request.id, .foreignRemote) }
+            if let count = facts.additionalSubflows, Int(count) >= limits.subflowsPerConnection {
+                return refuse(id, request.id, .tooManySubflows)
+            }
+            return step(id, .asking, .route(user: client.user, local, remote), at: now)
+        case .announce(let local): return step(id, .asking, .isOwn(local.address), at: now)
+        case .withdraw, .destroy, .prioritize:
+            return step(id, .performing, .perform(action, token), at: now)
+        }
+    }
+
+    private mutating func attach(_ id: ClientID, _ client: Client, _ request: Request) -> [Action] {
+        guard case .attach(let token) = request.content, let cookie = request.cookie,
+            let remote = request.remote
+        else { return [] }
+        var actions: [Action] = []
+        var connection = Connection(owner: id, cookie: cookie, remote: remote)
+        if let before = connections[token] {
+            // The same socket, held by both. The latest one steers.
+            if before.cookie == cookie { connection.announced = before.announced }
+            if before.owner != id { actions.append(.send(before.owner, .event(.closed(token)))) }
+            forget(token)
+        }
+        // Asked before the work began; another client of the user may have attached one since.
+        guard users[client.user].map({ $0.connections < limits.connectionsPerUser }) == true else {
+            return actions + refuse(id, request.id, .tooManyConnections)
+        }
+        users[client.user]?.connections += 1
+        clients[id]?.connections.insert(token)
+        connections[token] = connection
+        actions += finish(id, .done(id: request.id))
+        for event in early.take(token) { actions += tell(event, token) }
+        return actions
+    }
+
+    private mutating func finished(_ id: ClientID, _ request: Request, _ failure: BrokerFailure?) -> [Action]
+    {
+        if let failure { return refuse(id, request.id, failure) }
+        return finish(id, .done(id: request.id))
+    }
+
+    private mutating func finish(_ id: ClientID, _ message: BrokerMessage) -> [Action] {
+        clients[id]?.request = nil
+        return [.send(id, message)]
+    }
+}
+
+extension BrokerMachine.Connection {
+    /// Whether a subflow may be made to an endpoint: the one that was connected to, or one that the peer has announced. A
+    /// peer that announces no port means the first one's.
+    func mayReach(_ endpoint: IPEndpoint) -> Bool {
+        endpoint == remote
+            || announced.values.contains { address in
+                address.address == endpoint.address
+                    && (address.port == 0 ? remote.port : address.port) == endpoint.port
+            }
+    }
+}

@@ -1,0 +1,234 @@
+// Which client may do what to which connection, and how much. Pure: packets, what the kernel says, and time come in;
+// answers, questions to the kernel and orders go out. `BrokerSession` runs it.
+//
+// The rules:
+// - Authority is the socket that a client holds. It attaches a connection by passing the connection's socket; the socket's
+//   cookie has to be the one that the kernel gives for the token. Orders are taken from that client only.
+// - Before each order the kernel is asked again which socket the token names: tokens are numbers that come again.
+// - A client has one request under way. What takes long holds up that client, and no other user's.
+// - What is kept, and how often a user may ask, is bounded by `BrokerLimits`.
+//
+//     idle ── prepare ──► examining ────────────────────────► preparing ─────────────► idle
+//      ├──── attach ────► examining ──► looking ────────────► checking ──────────────► idle
+//      └──── an order ───────────────► looking ──► asking ──► performing ────────────► idle
+//                                                 (create, announce)
+//     Each step ends with the answer to the client where it finds a reason to refuse.
+
+import PathCore
+
+/// Ownership and limits of the daemon's clients.
+package struct BrokerMachine: Sendable {
+    /// A client's number, which no other gets.
+    package typealias ClientID = UInt64
+
+    package enum Action: Sendable, Hashable {
+        /// Send a client a message, at once or not at all; say `failedToSend` where it does not read.
+        case send(ClientID, BrokerMessage)
+        /// Do something for a client that may take its time; say `answered`.
+        case work(ClientID, Work)
+        /// End a client's connection; say `disconnected`.
+        case drop(ClientID)
+        /// Look without waiting which sockets these tokens name; say `verified`.
+        case verify([ConnectionToken])
+        /// Have the kernel keep announced addresses to itself for a second.
+        case hideAnnouncements
+    }
+
+    /// What a client's own thread does. Each has one kind of answer.
+    package enum Work: Sendable, Hashable {
+        /// Wait. → `.waited`
+        case wait(Duration)
+        /// Look at the descriptor that came with the packet. → `.examined`
+        case examine
+        /// Give that socket the userspace path manager. → `.finished`
+        case prepare
+        /// Ask which socket a token names. → `.found`
+        case look(ConnectionToken)
+        /// Ask whether the userspace path manager serves it. → `.finished`
+        case check(ConnectionToken)
+        /// Ask whether a user's packets may go so. → `.finished`
+        case route(user: UInt32, SubflowAction.LocalAddress, IPEndpoint)
+        /// Ask whether an address is this machine's. → `.finished`
+        case isOwn(IPAddress)
+        /// Give an order. → `.finished`
+        case perform(SubflowAction, ConnectionToken)
+    }
+
+    package enum Answer: Sendable, Hashable {
+        case waited
+        case examined(PassedSocketFacts)
+        case found(ConnectionFacts?)
+        /// nil where it is done.
+        case finished(BrokerFailure?)
+    }
+
+    struct Client: Sendable {
+        var user: UInt32
+        var process: Int32
+        var hasGreeted = false
+        var isDropped = false
+        var malformed = 0
+        var connections: Set<ConnectionToken> = []
+        var request: Request?
+        var prepares: UInt64 = 0
+        var orders: UInt64 = 0
+        var refusals: UInt64 = 0
+    }
+
+    /// A request under way.
+    struct Request: Sendable {
+        var id: UInt32
+        var content: BrokerRequest
+        /// When its work began.
+        var since: MonotonicTime
+        var step = Step.waiting
+        /// Of the socket that is to be attached.
+        var cookie: UInt64?
+        var remote: IPEndpoint?
+    }
+
+    enum Step: Sendable { case waiting, examining, preparing, looking, checking, asking, performing }
+
+    struct User: Sendable {
+        var clients: Set<ClientID> = []
+        var connections = 0
+        var connects: RateBudget
+        var packets: RateBudget
+        var prepares: RateBudget
+        var orders: RateBudget
+        /// Until when no request of the user's gets to a socket, because one held the daemon up.
+        var heldUntil: MonotonicTime?
+    }
+
+    struct Connection: Sendable {
+        var owner: ClientID
+        var cookie: UInt64
+        /// What was connected to.
+        var remote: IPEndpoint
+        /// What the peer has announced, by its ids.
+        var announced: [UInt8: IPEndpoint] = [:]
+        /// Announcements in the second that began then.
+        var announcements: (since: MonotonicTime, count: Int) = (.zero, 0)
+    }
+
+    let limits: BrokerLimits
+    let welcome: BrokerWelcome
+    var clients: [ClientID: Client] = [:]
+    var users: [UInt32: User] = [:]
+    var connections: [ConnectionToken: Connection] = [:]
+    var early = EarlyEvents()
+    var announcements: (since: MonotonicTime, count: Int) = (.zero, 0)
+    var totals = BrokerStatus()
+
+    /// - Parameters:
+    ///   - namespace: the daemon's network namespace (SO_NETNS_COOKIE).
+    ///   - boot: of this start of the machine.
+    package init(namespace: UInt64, boot: String, limits: BrokerLimits = BrokerLimits()) {
+        self.limits = limits
+        welcome = BrokerWelcome(namespace: namespace, boot: boot, limits: limits)
+    }
+
+    // MARK: What it knows
+
+    /// Whether nothing is kept of any client.
+    package var isEmpty: Bool {
+        clients.isEmpty && connections.isEmpty && users.values.allSatisfy { $0.clients.isEmpty }
+    }
+    /// Whether a client has been told to go, and is not yet gone.
+    package func isDropped(_ id: ClientID) -> Bool { clients[id]?.isDropped ?? true }
+    /// How many users something is remembered of.
+    package var userCount: Int { users.count }
+    /// How many connections are attached.
+    package var connectionCount: Int { connections.count }
+
+    /// - Parameter user: whose clients are told of one by one; nil for all.
+    package func status(for user: UInt32?) -> BrokerStatus {
+        var status = totals
+        status.clientCount = clients.count
+        status.connectionCount = connections.count
+        status.clients = clients.values.filter { user == nil || $0.user == user }.map { client in
+            BrokerStatus.Client(
+                process: client.process, user: client.user, connections: client.connections.count,
+                prepares: client.prepares, orders: client.orders, refusals: client.refusals)
+        }.sorted { ($0.process, $0.connections) < ($1.process, $1.connections) }
+        return status
+    }
+
+    // MARK: Clients that come and go
+
+    /// A process has connected.
+    package mutating func connected(
+        _ id: ClientID, user: UInt32, process: Int32, at now: MonotonicTime
+    ) -> [Action] {
+        forgetIdleUsers(at: now)
+        if users[user] == nil {
+            users[user] = User(
+                connects: RateBudget(limits.connects, at: now), packets: RateBudget(limits.packets, at: now),
+                prepares: RateBudget(limits.prepares, at: now), orders: RateBudget(limits.orders, at: now))
+        }
+        clients[id] = Client(user: user, process: process)
+        users[user]?.clients.insert(id)
+        guard users[user]?.connects.spend(at: now) == true else { return drop(id, .tooFast, .tooFast) }
+        let isFull =
+            clients.count > limits.clients
+            || users[user].map { $0.clients.count > limits.clientsPerUser } ?? true
+        return isFull ? drop(id, .tooManyClients, .tooManyClients) : []
+    }
+
+    /// A client's connection is over, and its thread does nothing for it any more.
+    package mutating func disconnected(_ id: ClientID) {
+        guard let client = clients.removeValue(forKey: id) else { return }
+        for token in client.connections { connections[token] = nil }
+        users[client.user]?.connections -= client.connections.count
+        users[client.user]?.clients.remove(id)
+    }
+
+    /// A client does not read what it is sent.
+    package mutating func failedToSend(to id: ClientID) -> [Action] {
+        guard clients[id]?.isDropped == false else { return [] }
+        clients[id]?.isDropped = true
+        totals.drops[.slowReader, default: 0] += 1
+        return [.drop(id)]
+    }
+
+    /// A user without clients is kept only for as long as its budgets aren't full.
+    private mutating func forgetIdleUsers(at now: MonotonicTime) {
+        guard users.count > limits.clients else { return }
+        for (number, var user) in users where user.clients.isEmpty {
+            let isSpent =
+                !user.connects.isFull(at: now) || !user.prepares.isFull(at: now)
+                || !user.packets.isFull(at: now)
+                || !user.orders.isFull(at: now) || user.heldUntil.map { $0 > now } ?? false
+            if !isSpent { users[number] = nil }
+        }
+    }
+
+    func isHeldUp(_ user: User, except id: ClientID, at now: MonotonicTime) -> Bool {
+        if let until = user.heldUntil, now < until { return true }
+        return user.clients.contains { other in
+            guard other != id, let request = clients[other]?.request, request.step != .waiting else {
+                return false
+            }
+            return request.since.duration(to: now) > limits.longestCall
+        }
+    }
+
+    // MARK: Answers to clients
+
+    mutating func drop(_ id: ClientID, _ reason: BrokerDrop, _ refusal: BrokerRefusal) -> [Action] {
+        clients[id]?.isDropped = true
+        totals.drops[reason, default: 0] += 1
+        return [.send(id, .refused(id: 0, BrokerFailure(refusal))), .drop(id)]
+    }
+
+    mutating func refuse(_ id: ClientID, _ number: UInt32, _ failure: BrokerFailure) -> [Action] {
+        clients[id]?.request = nil
+        clients[id]?.refusals += 1
+        totals.refusals[failure.refusal, default: 0] += 1
+        return [.send(id, .refused(id: number, failure))]
+    }
+
+    mutating func refuse(_ id: ClientID, _ number: UInt32, _ refusal: BrokerRefusal) -> [Action] {
+        refuse(id, number, BrokerFailure(refusal))
+    }
+}

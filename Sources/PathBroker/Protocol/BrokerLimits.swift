@@ -1,0 +1,80 @@
+import PathCore
+
+/// What one user may have of the daemon, and what all may have. Each bounds what is kept, or how much work there is.
+package struct BrokerLimits: Sendable, Hashable {
+    /// How often something may happen.
+    package struct Rate: Sendable, Hashable {
+        /// In a second, in the long run.
+        package var perSecond: Int
+        /// At once.
+        package var burst: Int
+
+        package init(perSecond: Int, burst: Int) {
+            self.perSecond = perSecond
+            self.burst = burst
+        }
+    }
+
+    /// Clients of all users: a thread and some descriptors each.
+    package var clients = 256
+    /// Clients of one user: its programs that steer at the same time.
+    package var clientsPerUser = 16
+    /// Connections of one user that are attached.
+    package var connectionsPerUser = 1_024
+    /// Subflows of one connection beside its first: the kernel counts them in eight bits, and knows eight addresses.
+    package var subflowsPerConnection = 8
+    /// Addresses that one peer may have announced: as many as a kernel does.
+    package var addressesPerPeer = 8
+    /// Clients that connect, of one user.
+    package var connects = Rate(perSecond: 100, burst: 256)
+    /// Packets of one user, whatever is in them. A user who sends more is answered later.
+    package var packets = Rate(perSecond: 2_000, burst: 4_096)
+    /// Sockets of one user that get the userspace path manager: each changes a setting that others see.
+    package var prepares = Rate(perSecond: 500, burst: 1_024)
+    /// Orders of one user. Steering gives some ten a second for a connection whose path fails.
+    package var orders = Rate(perSecond: 1_000, burst: 2_048)
+    /// Packets of one client that are no requests, before it is dropped.
+    package var malformedPackets = 16
+    /// How long a call may take before its user is taken to hold it up, and gets no other.
+    package var longestCall = Duration.milliseconds(250)
+    /// How long a user waits whose socket had the setting changed for too long.
+    package var heldPause = Duration.seconds(1)
+    /// How long a client waits while another one of its user has a socket prepared.
+    package var turn = Duration.microseconds(50)
+    /// Events of connections that are not attached yet, kept for their owners.
+    package var earlyEvents = 256
+    /// Those of one of them.
+    package var earlyEventsPerConnection = 8
+    /// Announcements of all peers in a second, before the kernel is told to keep them to itself for one.
+    package var announcements = 2_000
+    /// Announcements of one peer in a second that are passed on.
+    package var announcementsPerConnection = 16
+
+    package init() {}
+
+    /// What a client may want to know.
+    var json: JSONObject {
+        var object = JSONObject()
+        object.put("clients_per_user", clientsPerUser)
+        object.put("connections_per_user", connectionsPerUser)
+        object.put("subflows_per_connection", subflowsPerConnection)
+        object.put("prepares_per_second", prepares.perSecond)
+        object.put("orders_per_second", orders.perSecond)
+        object.put("longest_request", BrokerProtocol.longestRequest)
+        return object
+    }
+
+    init?(_ object: SmallJSON) {
+        guard let clients = object["clients_per_user"]?.number(Int.self),
+            let connections = object["connections_per_user"]?.number(Int.self),
+            let subflows = object["subflows_per_connection"]?.number(Int.self),
+            let prepares = object["prepares_per_second"]?.number(Int.self),
+            let orders = object["orders_per_second"]?.number(Int.self)
+        else { return nil }
+        clientsPerUser = clients
+        connectionsPerUser = connections
+        subflowsPerConnection = subflows
+        self.prepares.perSecond = prepares
+        self.orders.perSecond = orders
+    }
+}

@@ -1,0 +1,6 @@
+import CommandSupport
+
+@main
+enum Main {
+    static func main() async { await MPathD.runAsProcess() }
+}

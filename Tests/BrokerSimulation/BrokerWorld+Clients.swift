@@ -1,0 +1,149 @@
+import PathBroker
+import PathCore
+
+// What the processes of a world do: what they ask for, and how the kernel answers for them.
+
+extension BrokerWorld {
+    /// A process sends a packet, where it has none under way: the daemon reads one at a time.
+    mutating func request(_ id: ClientID) {
+        guard var process = processes[id], process.work == nil, process.open.isEmpty, !process.isDropped
+        else { return }
+        let number = process.nextID
+        process.nextID += 1
+        processes[id] = process
+        var (bytes, passed, descriptors, isCut): ([UInt8], UInt64?, Int, Bool) = ([], nil, 0, false)
+        if process.lies, random.oneIn(12) {
+            bytes = garbage(number)
+            descriptors = random.below(3)
+            isCut = random.oneIn(6)
+        } else {
+            let asked = ask(process)
+            bytes = asked.0.packet(id: number)
+            passed = asked.1
+            descriptors = passed == nil ? 0 : 1
+            if process.lies, random.oneIn(16) { (passed, descriptors) = (nil, random.below(4)) }
+        }
+        let (told, _) = BrokerRequest.read(bytes)
+        processes[id]?.open = [told]
+        if case .success(.hello) = BrokerRequest.read(bytes).1 { processes[id]?.hasGreeted = true }
+        processes[id]?.passed = passed
+        perform(machine.packet(bytes, descriptors: descriptors, isCut: isCut, from: id, at: now))
+        noteRates(id)
+    }
+
+    private mutating func ask(_ process: Process) -> (BrokerRequest, UInt64?) {
+        func own() -> UInt64? {
+            process.held.isEmpty ? nil : process.held[Int(process.nextID) % process.held.count]
+        }
+        // A liar names any token, and passes any socket that it holds with it.
+        let socket = own()
+        let honest = socket.flatMap { sockets[$0]?.token }
+        let any = ConnectionToken(UInt32(random.below(12)))
+        let token = process.lies && random.oneIn(2) ? any : honest ?? any
+        if !process.hasGreeted, !(process.lies && random.oneIn(6)) { return (.hello, nil) }
+        switch random.below(16) {
+        case 0: return (.hello, nil)
+        case 1, 2: return (.prepare, socket)
+        case 3: return (random.oneIn(3) ? .detach(token) : .status, nil)
+        case 4...8: return (.attach(token), socket)
+        default:
+            let local = SubflowAction.LocalAddress(
+                Self.remote(20).address, id: UInt8(random.below(3)), interface: 3)
+            let remote = Self.remote(random.below(process.lies ? 12 : 4))
+            let action: SubflowAction =
+                switch random.below(5) {
+                case 0: .destroy(local: Self.remote(20), remote: remote)
+                case 1: .withdraw(local)
+                case 2: .announce(local)
+                case 3: .prioritize(local: Self.remote(20), remote: remote, isBackup: true)
+                default: .create(local, isBackup: false, remote: remote)
+                }
+            return (.order(action, token), nil)
+        }
+    }
+
+    private mutating func garbage(_ number: UInt32) -> [UInt8] {
+        switch random.below(5) {
+        case 0: return (0..<random.below(64)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        case 1: return Array("{\"v\":\(random.below(3)),\"id\":\(number),\"op\":\"no\"}".utf8)
+        case 2: return [UInt8](repeating: UInt8(ascii: "{"), count: 2_000)
+        case 3:
+            let whole = BrokerRequest.attach(ConnectionToken(3)).packet(id: number)
+            return Array(whole.prefix(random.below(whole.count)))
+        default: return Array("{\"v\":1,\"id\":\(number),\"op\":\"create\",\"token\":-1}".utf8)
+        }
+    }
+
+    /// A process's thread in the daemon has done what it was to do.
+    mutating func work(_ id: ClientID) {
+        guard let process = processes[id], let work = process.work else { return }
+        processes[id]?.work = nil
+        let answer = answer(work, id, process)
+        perform(machine.answered(answer, from: id, at: now))
+        noteRates(id)
+    }
+
+    private mutating func answer(
+        _ work: BrokerMachine.Work, _ id: ClientID, _ process: Process
+    ) -> BrokerMachine.Answer {
+        switch work {
+        case .wait: return .waited
+        case .examine:
+            guard let socket = process.passed.flatMap({ sockets[$0] }) else {
+                return .examined(PassedSocketFacts())
+            }
+            return .examined(
+                PassedSocketFacts(
+                    isInternet: true, isMPTCP: socket.isMPTCP,
+                    isInUse: socket.isListening || socket.token != nil, namespace: socket.namespace,
+                    cookie: socket.cookie))
+        case .look(let token):
+            guard let socket = sockets.values.first(where: { $0.token == token }) else {
+                found[id] = nil
+                return .found(nil)
+            }
+            found[id] = socket.cookie
+            // What it may do from here on it has shown to be its own.
+            if process.proved.contains(socket.cookie) { processes[id]?.tokens.insert(token) }
+            return .found(
+                ConnectionFacts(
+                    cookie: socket.cookie, user: process.user, remote: socket.remote,
+                    additionalSubflows: UInt8(random.below(3))))
+        case .prepare:
+            return .finished(process.lies && random.oneIn(4) ? BrokerFailure(.socketHeld) : nil)
+        case .check, .route, .isOwn, .perform:
+            return .finished(random.oneIn(6) ? BrokerFailure(.kernel, errno: 22) : nil)
+        }
+    }
+
+    private mutating func noteRates(_ id: ClientID) {
+        guard let process = processes[id] else { return }
+        switch process.work {
+        case .prepare:
+            prepares[process.user, default: []].append(now)
+            checkRate(prepares[process.user] ?? [], limits.prepares, "prepares")
+        case .perform:
+            orders[process.user, default: []].append(now)
+            checkRate(orders[process.user] ?? [], limits.orders, "orders")
+        default: break
+        }
+    }
+}
+
+/// A seeded generator (SplitMix64).
+struct WorldRandom {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(max(1, limit))) }
+    mutating func oneIn(_ times: Int) -> Bool { below(times) == 0 }
+}

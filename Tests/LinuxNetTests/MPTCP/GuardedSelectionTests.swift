@@ -1,0 +1,60 @@
+import Foundation
+import LabNet
+import PathCore
+import TestSupport
+import Testing
+
+@testable import LinuxNet
+
+@Suite("Selecting the path manager for other processes' sockets", .needs("unshare"), .needsNamespaces)
+struct GuardedSelectionTests {
+    private static var setting: String { InputFile.line(PathManagerSetting.named.path) ?? "" }
+
+    @Test("puts the setting back after 2 ms where a socket is held up, and serves the next", .inNamespace)
+    func heldUp() async throws {
+        let folder = try TemporaryFolder()
+        let selection = try GuardedSelection(journal: SysctlJournal(folder: folder.file("journal")))
+        let socket = try StreamSocket.makeDescriptor(.ipv4, .mptcp)
+        #expect(throws: Never.self) { try selection.select(for: socket) }
+        #expect(Self.setting == "kernel")
+        let (begun, ended) = (Locked(false), Locked(false))
+        try OwnThread.start("held up") {
+            guard let socket = try? StreamSocket.makeDescriptor(.ipv4, .mptcp) else { return }
+            do throws(SystemError) {
+                try selection.select(for: socket) { _ in
+                    begun.withLock { $0 = true }
+                    // As a socket whose lock its owner holds.
+                    usleep(300_000)
+                    return 0
+                }
+            } catch {
+                #expect(error.errno == ETIMEDOUT)
+            }
+            ended.withLock { $0 = true }
+        }
+        try await Program.wait("the change") { begun.withLock { $0 } }
+        try await Program.wait("the watchdog", within: .seconds(2)) { Self.setting == "kernel" }
+        // The one that is held up goes on being so; the others don't wait for it.
+        #expect(!ended.withLock { $0 })
+        for _ in 0..<50 { try selection.select(for: socket) }
+        #expect(selection.heldUp == 1)
+        try await Program.wait("the end") { ended.withLock { $0 } }
+        #expect(Self.setting == "kernel")
+        let entries = try FileManager.default.contentsOfDirectory(atPath: folder.file("journal"))
+        #expect(entries.isEmpty)
+    }
+
+    @Test("mends what a killed process left, and leaves an administrator's choice alone", .inNamespace)
+    func choices() throws {
+        let folder = try TemporaryFolder()
+        let journal = SysctlJournal(folder: folder.file("journal"))
+        let entry = try journal.entry(of: try LocalSocket.make())
+        try entry.write("kernel")
+        try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
+        let selection = try GuardedSelection(journal: journal)
+        #expect(Self.setting == "kernel")
+        try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
+        try selection.select(for: try StreamSocket.makeDescriptor(.ipv4, .mptcp))
+        #expect(Self.setting == "userspace")
+    }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The daemon itself, as an administrator's service with CAP_NET_ADMIN alone, and clients of another user without any right.
+@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv"), .serialized)
+struct DaemonTests {
+    /// Starts the daemon; `$user` runs a command as a user without rights.
+    private static let daemon = """
+        export MPATHD_SOCKET=/run/work/mpathd.sock
+        service='setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all,+net_admin --ambient-caps=-all,+net_admin --bounding-set=-all,+net_admin'
+        user='setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all'
+        chmod 777 /run/work
+        mkdir -p journal
+        chmod 700 journal
+        chown 65533 journal
+        start_daemon() {
+            RUNTIME_DIRECTORY=/run/work/journal $service "$bin/mpathd" --listen $MPATHD_SOCKET > /dev/null 2>> daemon &
+            daemon=$!
+            wait_for "mpathd" "$bin/mpathd" --status
+        }
+        start_daemon
+
+        """
+
+    private func run(_ script: String, within limit: Duration = .seconds(60)) async throws -> Program.Result {
+        try await TwoPaths.run(Self.daemon + script, as: .root, within: limit)
+    }
+
+    @Test("refuses everything that a user could send and should not, by name, and goes on")
+    func abuse() async throws {
+        let result = try await run(
+            """
+            # For the other end: it would refuse the third.
+            ip mptcp limits set subflows 8 add_addr_accepted 8
+            $user "$bin/broker-probe" abuse $MPATHD_SOCKET
+            echo "of another namespace: $($user unshare -Urn "$bin/broker-probe" elsewhere $MPATHD_SOCKET)"
+            cat /proc/sys/net/mptcp/path_manager
+            ls journal
+            # All have gone: nothing is left of them.
+            wait_for "the end of the clients" bash -c '"$bin/mpathd" --status | grep -q "clients      1$"'
+            kill -0 $daemon
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            result.outputText == """
+                a request before hello: no_hello
+                garbage: malformed
+                a text that is no object: malformed
+                half an object: malformed
+                an object that is nested deeply: malformed
+                4,000 bytes: too_long
+                an unknown request: unknown_request
+                a token that is no number: malformed
+                a number beyond 32 bits: malformed
+                an order without its members: malformed
+                hello again: done
+                another version: version
+                and after it: end
+                the seventeenth packet of garbage: malformed
+                and after that: end
+                an empty packet: end
+                prepare without a socket: no_descriptor
+                hello with a descriptor: unwanted_descriptor
+                prepare with two: unwanted_descriptor
+                prepare with 253: unwanted_descriptor
+                a file: no_internet_socket
+                a file without rights: no_internet_socket
+                a folder: no_internet_socket
+                a pipe: no_internet_socket
+                the daemon's own socket: no_internet_socket
+                a socket of UDP: no_mptcp_socket
+                a socket of TCP: no_mptcp_socket
+                a socket that listens: socket_in_use
+                a socket that is connected: socket_in_use
+                attach of the kernel's own: foreign_socket
+                a fresh socket: done
+                attach of a socket that is not connected: foreign_token
+                an order before attach: foreign_token
+                attach with another's token: foreign_token
+                attach with a token of no connection: foreign_token
+                attach: done
+                the other's attach: done
+                an order for the other's: foreign_token
+                detach of the other's: foreign_token
+                a subflow to an address that was not announced: foreign_remote
+                a subflow from an address of another machine: no_route
+                announce of such an address: foreign_address
+                a subflow: done
+                its event: told
+                events to the other: none
+                the subflow after 8: too_many_subflows
+                a subflow that is not there: already_gone
+                attach by another holder: done
+                an order of the first one then: foreign_token
+                what it was told: closed
+                clients of one user: 16, then too_many_clients
+                a client that never reads: end
+                3,000 sockets at once: too_fast
+                of another namespace: other_namespace
+                kernel
+
+                """)
+    }
+
+    @Test("has an unprivileged mpconnect survive a silent Wi-Fi, and says so")
+    func steers() async throws {
+        let result = try await run(
+            """
+            \(TwoPaths.conversation(#"$user "$bin/mpconnect" -v --report"#))
+            cat got events /proc/sys/net/mptcp/path_manager >&2
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.hasPrefix("one\ntwo\n"), "\(result.errors)")
+        #expect(result.errors.contains("moved from wlan0 to wwan0: no "), "\(result.errors)")
+        #expect(
+            result.errors.contains("control     steers each connection's subflows through mpathd"),
+            "\(result.errors)")
+        #expect(result.errors.hasSuffix("kernel\n"), "the setting is what it was: \(result.errors)")
+    }
+
+    /// A conversation in whose middle something happens.
+    private func conversation(_ meanwhile: String) -> String {
+        """
+        server "$bin/mpconnect" --listen 203.0.113.1:7000 < <(wait_for "the end" grep -q two got) > got 2> listener &
+        listener=$!
+        wait_for "the listener" grep listening listener
+        {
+            echo one; wait_for "the first half" grep -q one got
+            \(meanwhile)
+            echo two; wait_for "the second half" grep -q two got
+        } | MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive' $user "$bin/mpconnect" -v --report 203.0.113.1:7000 2> events
+        wait $listener
+        cat got events /proc/sys/net/mptcp/path_manager >&2
+
+        """
+    }
+
+    @Test("killed and started again, it is given its connections back, and steers them")
+    func restarted() async throws {
+        let result = try await run(
+            conversation(
+                """
+                wait_for "a second path" grep -q 'wwan0 joined' events
+                kill -KILL $daemon
+                wait $daemon 2> /dev/null || true
+                start_daemon
+                wait_for "the connection" bash -c '"$bin/mpathd" --status | grep -q "connections  1$"'
+                silence w0
+                """))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.contains("moved from wlan0 to wwan0: no "), "\(result.errors)")
+        #expect(result.errors.hasSuffix("kernel\n"), "\(result.errors)")
+    }
+
+    @Test("stopped, it keeps no program from connecting, and its connections go on")
+    func stopped() async throws {
+        let result = try await run(
+            """
+            kill -STOP $daemon
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            listener=$!
+            wait_for "the listener" grep listening listener
+            echo hello | $user "$bin/mpconnect" --json 203.0.113.1:7000 2> events
+            wait $listener
+            kill -CONT $daemon
+            cat got events
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText.hasPrefix("hello\n"))
+        #expect(result.outputText.contains(#""control_limit":"broker_silent""#), "\(result.outputText)")
+    }
+
+    @Test("a user's routing rules hold for the subflows that it asks for")
+    func routingRules() async throws {
+        let result = try await run(
+            """
+            ip rule add pref 10 uidrange 65534-65534 from 198.51.100.2 prohibit
+
+            """
+                + conversation(
+                    """
+                    wait_for "the refusal" bash -c '"$bin/mpathd" --status | grep -q "routing rules forbid it"'
+                    """))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.hasPrefix("one\ntwo\n"), "\(result.errors)")
+        // The daemon's own user might go there.
+        #expect(!result.errors.contains("wwan0 joined"), "\(result.errors)")
+    }
+
+    @Test("a service manager's socket will do, and a file's or a stream's won't")
+    func socketActivation() async throws {
+        let result = try await TwoPaths.run(
+            """
+            export MPATHD_SOCKET=/run/work/mpathd.sock
+            systemd-socket-activate --seqpacket -l $MPATHD_SOCKET "$bin/mpathd" 2> daemon &
+            wait_for "the socket" test -S $MPATHD_SOCKET
+            "$bin/mpathd" --status --json
+            LISTEN_FDS=1 bash -c 'LISTEN_PID=$$ exec "$0" 3< /dev/null' "$bin/mpathd" || echo $?
+            "$bin/mpathd" || echo $?
+            """, as: .root)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText.hasPrefix(#"{"client_count":1,"#), "\(result.outputText)")
+        #expect(result.outputText.hasSuffix("}\n1\n2\n"), "\(result.outputText)")
+        #expect(result.errors.contains("ListenSequentialPacket="), "\(result.errors)")
+        #expect(result.errors.contains("use --listen (see mpathd --help)"), "\(result.errors)")
+    }
+
+    @Test("without the privilege it says what it lacks")
+    func unprivileged() async throws {
+        let result = try await TwoPaths.run(
+            """
+            chmod 777 .
+            setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+                "$bin/mpathd" --listen /run/work/mpathd.sock || echo $?
+            """, as: .root)
+        #expect(result.outputText == "1\n", "\(result.errors)")
+        #expect(result.errors.contains("path_manager: Permission denied"), "\(result.errors)")
+    }
+}

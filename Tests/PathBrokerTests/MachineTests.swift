@@ -1,0 +1,192 @@
+import PathCore
+import Testing
+
+@testable import PathBroker
+
+@Suite("Ownership and limits of the broker")
+struct MachineTests {
+    /// A machine with clients, who do one thing after the other.
+    private struct World {
+        var machine: BrokerMachine
+        var now = MonotonicTime(nanoseconds: 1)
+        var lastRequest: UInt32 = 0
+
+        init(_ limits: BrokerLimits = BrokerLimits(), clients: [UInt32]) {
+            machine = BrokerMachine(namespace: 7, boot: "b", limits: limits)
+            for (place, user) in clients.enumerated() {
+                let id = BrokerMachine.ClientID(place + 1)
+                _ = machine.connected(id, user: user, process: Int32(id), at: now)
+                _ = ask(id, .hello)
+            }
+        }
+
+        mutating func ask(
+            _ id: BrokerMachine.ClientID, _ request: BrokerRequest, descriptors: Int? = nil
+        ) -> [BrokerMachine.Action] {
+            lastRequest += 1
+            return machine.packet(
+                request.packet(id: lastRequest),
+                descriptors: descriptors ?? (request.takesDescriptor ? 1 : 0),
+                isCut: false, from: id, at: now)
+        }
+
+        mutating func answer(
+            _ id: BrokerMachine.ClientID, _ answer: BrokerMachine.Answer
+        ) -> [BrokerMachine.Action] {
+            machine.answered(answer, from: id, at: now)
+        }
+
+        var done: BrokerMessage { .done(id: lastRequest) }
+        func refused(_ refusal: BrokerRefusal) -> BrokerMessage {
+            .refused(id: lastRequest, BrokerFailure(refusal))
+        }
+
+        static let socket = PassedSocketFacts(
+            isInternet: true, isMPTCP: true, isInUse: true, namespace: 7, cookie: 11)
+        static let remote = IPEndpoint("203.0.113.1:443")!
+        static let facts = ConnectionFacts(cookie: 11, user: 1_000, remote: remote, additionalSubflows: 0)
+
+        mutating func attach(_ id: BrokerMachine.ClientID, _ token: ConnectionToken) -> [BrokerMachine.Action]
+        {
+            _ = ask(id, .attach(token))
+            _ = answer(id, .examined(Self.socket))
+            _ = answer(id, .found(Self.facts))
+            return answer(id, .finished(nil))
+        }
+    }
+
+    private static let token = ConnectionToken(5)
+    private static let create = SubflowAction.create(
+        .init(IPAddress("192.0.2.2")!, id: 1, interface: 3), isBackup: false, remote: World.remote)
+
+    @Test("a socket is looked at, and prepared; each step asks for the next")
+    func prepare() {
+        var world = World(clients: [1_000])
+        #expect(world.ask(1, .prepare) == [.work(1, .examine)])
+        var fresh = World.socket
+        fresh.isInUse = false
+        #expect(world.answer(1, .examined(fresh)) == [.work(1, .prepare)])
+        #expect(world.answer(1, .finished(nil)) == [.send(1, world.done)])
+        for (change, refusal) in [
+            (PassedSocketFacts(), BrokerRefusal.noInternetSocket),
+            (PassedSocketFacts(isInternet: true), .noMPTCPSocket),
+            (PassedSocketFacts(isInternet: true, isMPTCP: true, namespace: 8, cookie: 1), .otherNamespace),
+            (PassedSocketFacts(isInternet: true, isMPTCP: true), .otherNamespace),
+            (World.socket, .socketInUse),
+        ] {
+            _ = world.ask(1, .prepare)
+            #expect(world.answer(1, .examined(change)) == [.send(1, world.refused(refusal))])
+        }
+    }
+
+    @Test("an order is carried out for the client that has shown the socket, and for no other")
+    func ownership() {
+        var world = World(clients: [1_000, 1_000, 2_000])
+        #expect(world.ask(1, .order(Self.create, Self.token)) == [.send(1, world.refused(.foreignToken))])
+        #expect(world.attach(1, Self.token) == [.send(1, world.done)])
+        for other in [2, 3] as [BrokerMachine.ClientID] {
+            #expect(
+                world.ask(other, .order(Self.create, Self.token)) == [
+                    .send(other, world.refused(.foreignToken))
+                ])
+            #expect(world.ask(other, .detach(Self.token)) == [.send(other, world.refused(.foreignToken))])
+        }
+        // Another socket than the token's.
+        _ = world.ask(3, .attach(Self.token))
+        var stranger = World.socket
+        stranger.cookie = 12
+        _ = world.answer(3, .examined(stranger))
+        #expect(world.answer(3, .found(World.facts)) == [.send(3, world.refused(.foreignToken))])
+        #expect(world.ask(1, .order(Self.create, Self.token)) == [.work(1, .look(Self.token))])
+        guard case .create(let local, _, let remote) = Self.create else { return }
+        #expect(world.answer(1, .found(World.facts)) == [.work(1, .route(user: 1_000, local, remote))])
+        #expect(world.answer(1, .finished(nil)) == [.work(1, .perform(Self.create, Self.token))])
+        #expect(world.answer(1, .finished(nil)) == [.send(1, world.done)])
+        let event = SubflowEvent.removed(Self.token, remoteID: 1)
+        #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
+    }
+
+    @Test("a token that another connection has by now is nobody's")
+    func reusedToken() {
+        var world = World(clients: [1_000])
+        _ = world.attach(1, Self.token)
+        _ = world.ask(1, .order(Self.create, Self.token))
+        var other = World.facts
+        other.cookie = 99
+        #expect(world.answer(1, .found(other)) == [.send(1, world.refused(.alreadyGone))])
+        #expect(world.ask(1, .order(Self.create, Self.token)) == [.send(1, world.refused(.foreignToken))])
+        #expect(world.machine.connectionCount == 0)
+    }
+
+    @Test("a subflow goes to the first address, or one that the peer has announced and not taken back")
+    func remotes() {
+        var world = World(clients: [1_000])
+        let other = IPEndpoint("198.51.100.9:443")!
+        // Before it is attached, too.
+        #expect(
+            world.machine.event(
+                .announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!), at: world.now) == [])
+        let attached = world.attach(1, Self.token)
+        #expect(attached.count == 2 && attached.first == .send(1, world.done))
+        let local = SubflowAction.LocalAddress(IPAddress("192.0.2.2")!, id: 1)
+        func create(_ remote: IPEndpoint) -> BrokerRequest {
+            .order(.create(local, isBackup: false, remote: remote), Self.token)
+        }
+        _ = world.ask(1, create(other))
+        #expect(world.answer(1, .found(World.facts)) == [.work(1, .route(user: 1_000, local, other))])
+        _ = world.answer(1, .finished(BrokerFailure(.noRoute)))
+        _ = world.machine.event(.removed(Self.token, remoteID: 4), at: world.now)
+        _ = world.ask(1, create(other))
+        #expect(world.answer(1, .found(World.facts)) == [.send(1, world.refused(.foreignRemote))])
+    }
+
+    @Test("a user who holds a socket up waits, and no other user does")
+    func held() {
+        var world = World(clients: [1_000, 1_000, 2_000])
+        var fresh = World.socket
+        fresh.isInUse = false
+        _ = world.ask(1, .prepare)
+        _ = world.answer(1, .examined(fresh))
+        // One socket of a user is prepared at a time.
+        #expect(world.ask(2, .prepare) == [.work(2, .wait(BrokerLimits().turn))])
+        #expect(world.ask(3, .prepare) == [.work(3, .examine)])
+        _ = world.answer(3, .examined(fresh))
+        #expect(world.answer(3, .finished(nil)) == [.send(3, world.done)])
+        let failed = world.machine.answered(.finished(BrokerFailure(.socketHeld)), from: 1, at: world.now)
+        #expect(failed.count == 1)
+        let refused = world.answer(2, .waited)
+        guard case .send(2, .refused(_, let failure))? = refused.first else {
+            return #expect(Bool(false), "\(refused)")
+        }
+        #expect(failure.refusal == .socketHeld)
+        #expect(world.ask(3, .prepare) == [.work(3, .examine)])
+        world.now = world.now.advanced(by: BrokerLimits().heldPause)
+        #expect(world.ask(1, .prepare) == [.work(1, .examine)])
+    }
+
+    @Test("who asks too fast is refused or answered later, and may go on soon")
+    func rates() {
+        var limits = BrokerLimits()
+        limits.prepares = .init(perSecond: 10, burst: 2)
+        limits.packets = .init(perSecond: 10, burst: 6)
+        var world = World(limits, clients: [1_000])
+        for _ in 0..<2 {
+            #expect(world.ask(1, .prepare) == [.work(1, .examine)])
+            _ = world.answer(1, .examined(PassedSocketFacts()))
+        }
+        #expect(world.ask(1, .prepare) == [.send(1, world.refused(.tooFast))])
+        #expect(world.ask(1, .status).count == 1)
+        #expect(world.ask(1, .status).count == 1)
+        #expect(world.ask(1, .status) == [.work(1, .wait(.milliseconds(100)))])
+        world.now = world.now.advanced(by: .milliseconds(100))
+        guard case .send(1, .status)? = world.answer(1, .waited).first else { return #expect(Bool(false)) }
+    }
+
+    @Test("a user sees its own clients, and root all")
+    func status() {
+        let world = World(clients: [1_000, 0, 2_000])
+        #expect(world.machine.status(for: 1_000).clients.map(\.user) == [1_000])
+        #expect(world.machine.status(for: 1_000).clientCount == 3)
+        #expect(world.machine.status(for: nil).clients.count == 3)
+    }
+}

@@ -1,0 +1,25 @@
+import BrokerSimulation
+import Testing
+
+@Suite("The broker's clients in seeded worlds")
+struct WorldsTests {
+    @Test("no order for a connection of another, no limit broken, nothing kept of those that have gone")
+    func worlds() {
+        var (orders, refusals) = (0, 0)
+        for seed in 0..<300 as Range<UInt64> {
+            var world = BrokerWorld(seed: seed)
+            world.run()
+            #expect(world.faults.isEmpty, "world \(seed): \(world.faults)")
+            orders += world.orderCount
+            refusals += world.refusalCount
+        }
+        // A world in which nothing happens proves nothing.
+        #expect(orders > 300 && refusals > 3_000, "\(orders) orders, \(refusals) refusals")
+    }
+
+    @Test("damaged packets trap no reader")
+    func packets() {
+        let understood = PacketStorm.run(count: 20_000, seed: 1)
+        #expect(understood > 1_000 && understood < 20_000)
+    }
+}
