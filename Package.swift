@@ -10,6 +10,7 @@ let strict: [SwiftSetting] =
 
 let service = TargetDependencyCondition.when(traits: ["Service"])
 let http = TargetDependencyCondition.when(traits: ["HTTP"])
+let outbox = TargetDependencyCondition.when(traits: ["Outbox"])
 
 let package = Package(
     name: "swift-multipath",
@@ -19,6 +20,8 @@ let package = Package(
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
         .library(name: "MultipathTLS", targets: ["MultipathTLS"]),
         .library(name: "MultipathHTTP", targets: ["MultipathHTTP"]),
+        .library(name: "MultipathWebSocket", targets: ["MultipathWebSocket"]),
+        .library(name: "MultipathOutbox", targets: ["MultipathOutbox"]),
         .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
         .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .library(name: "MultipathService", targets: ["MultipathService"]),
@@ -39,6 +42,7 @@ let package = Package(
             description:
                 "MultipathHTTP: swift-http-types, swift-nio-http2, swift-nio-extras, swift-crypto"
         ),
+        .trait(name: "Outbox", description: "MultipathOutbox: GRDB, and with it the system's SQLite"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -61,6 +65,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         // … and SHA-256, for pins of public keys (RFC 7469) and the digests of downloads (RFC 9530).
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        // For MultipathOutbox alone, with the trait Outbox: its requests stand in an SQLite file. GRDB brings transactions
+        // on a queue of their own, WAL and migrations; it links the system's SQLite and has no dependency.
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
@@ -124,6 +131,27 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: http),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
                 .product(name: "NIOTLS", package: "swift-nio", condition: http),
+            ],
+            swiftSettings: strict),
+        // SwiftNIO's own module has the frames and the upgrade; the protocol's rules are here.
+        .target(
+            name: "MultipathWebSocket",
+            dependencies: [
+                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MultipathOutbox",
+            dependencies: [
+                "Multipath", "LinuxNet",
+                // For its transport by HTTP, which is there with both traits.
+                .target(name: "MultipathHTTP", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "GRDB", package: "GRDB.swift", condition: outbox),
             ],
             swiftSettings: strict),
         .target(
@@ -311,12 +339,43 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "MultipathWebSocketTests",
+            dependencies: [
+                "MultipathWebSocket", "MultipathNIO", "TestSupport",
+                // SHA-1, for servers that a test makes of bytes.
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+                .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
+            ],
+            swiftSettings: strict),
+        // A process with an outbox, which its test kills.
+        .executableTarget(
+            name: "outbox-probe",
+            dependencies: [
+                "MultipathOutbox", "MultipathTesting",
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
+                .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
+            ],
+            path: "Tests/OutboxProbe", swiftSettings: strict),
+        .testTarget(
+            name: "MultipathOutboxTests",
+            dependencies: [
+                "MultipathOutbox", "MultipathTesting", "TestSupport", "outbox-probe",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: outbox),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
+                .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
+            ],
+            swiftSettings: strict),
         // The code in the documentation's pages, which scripts/snippets.py compares with it.
         .testTarget(
             name: "DocumentationSnippets",
             dependencies: [
-                "Multipath", "MultipathDNS", "MultipathHTTP", "MultipathNIO", "MultipathService",
-                "MultipathTesting", "NetworkLab",
+                "Multipath", "MultipathDNS", "MultipathHTTP", "MultipathNIO", "MultipathOutbox",
+                "MultipathService", "MultipathTesting", "MultipathWebSocket", "NetworkLab",
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
