@@ -71,6 +71,8 @@ public struct CheckDocument: Encodable, Sendable {
                 portal, packets
             case tcpTime = "tcp_ms"
             case answersElsewhere = "answers_on_other_ports"
+            case deadAddress = "dead_address"
+            case paused
             case certificateNames = "certificate_names"
             case tlsVersion = "tls_version"
             case portalLocation = "portal_location"
@@ -93,6 +95,8 @@ public struct CheckDocument: Encodable, Sendable {
             try object.encode(Judge(findings: findings).fault(of: path)?.rawValue, forKey: .fault)
             try object.encode(path.names.map(NameDocument.init), forKey: .names)
             try object.encode(path.address, forKey: .address)
+            try object.encode(path.deadAddress, forKey: .deadAddress)
+            try object.encode(path.paused, forKey: .paused)
             try object.encode(path.answersElsewhere, forKey: .answersElsewhere)
             try encodeConnections(&object)
             try encodeTLS(&object)

@@ -42,6 +42,10 @@ public struct PathFindings: Sendable {
     public var address: IPAddress?
     /// Plain TCP.
     public var tcp = TCPFinding.untried
+    /// The host's address of the other family, where that one gets no answer and `address` does.
+    public var deadAddress: IPAddress?
+    /// Whether the path carried nothing for some seconds, and then did.
+    public var paused = false
     /// Whether the host answers over this path on some other port, where it does not on the one that was asked for.
     public var answersElsewhere = false
     /// MPTCP.

@@ -31,6 +31,7 @@ extension PathFindings {
         for name in names {
             add("name", "\(name)\(findings.differs(name, from: self) ? ", unlike the others" : "")")
         }
+        if let deadAddress { add("tcp", "no answer to \(deadAddress)") }
         add("tcp", words(tcp))
         add("mptcp", words(mptcp))
         add("tls", words(tls))

@@ -18,6 +18,8 @@ public struct Diagnosis: Sendable, Hashable {
         case namesUnanswered = "names_unanswered"
         /// A path is up and delivers nothing.
         case pathSilent = "path_silent"
+        /// One family of addresses gets no answer over a path, and the other does.
+        case familySilent = "address_family_silent"
         /// The port is blocked, and the host is there.
         case portBlocked = "port_blocked"
         /// Nothing listens on the port.

@@ -121,6 +121,11 @@ extension Judge {
     private func words(_ path: PathFindings, _ fault: Diagnosis.Fault) -> (sentence: String, advice: String) {
         let name = path.interface
         switch fault {
+        case .flapping where path.paused:
+            return (
+                "\(name) carries nothing at times: for some seconds it did not, and then it did",
+                "Its network has gaps: move nearer to its access point, or prefer another path."
+            )
         case .flapping:
             return (
                 "\(name) comes and goes: it was lost while this check ran",
@@ -140,6 +145,12 @@ extension Judge {
             return (
                 "\(name) is up and carries nothing to \(destination)",
                 "Leave that network, or reconnect to it; connections that follow their path move away by themselves."
+            )
+        case .familySilent:
+            let (dead, alive) = path.deadAddress?.family == .ipv6 ? ("IPv6", "IPv4") : ("IPv4", "IPv6")
+            return (
+                "\(dead) carries nothing to \(destination) over \(name), and \(alive) does",
+                "Each connection that tries \(dead) first waits for it; that network, or the host, should mend it or leave it out."
             )
         case .portBlocked:
             let how = path.tcp == .refused ? "refused" : "blocked"

@@ -64,16 +64,22 @@ struct Judge {
         case .unreachable, .untried: return .unreachable
         case .connected: break
         }
+        if path.paused, path.quality.loss < Self.lossLimit { return .flapping }
+        if path.deadAddress != nil { return .familySilent }
+        if case .refused = path.tls { return .wrongCertificate }
+        // A queue that is full loses what does not fit, and a path that loses much loses long messages first: of such a path
+        // nothing finer can be told.
+        let latency = latency(of: path)
+        if latency == .queueFull { return latency }
+        if path.quality.sent > 0, path.quality.loss >= Self.lossLimit { return .lossy }
         if path.packets == .lost { return .packetsTooLarge }
         switch path.tls {
-        case .refused: return .wrongCertificate
         case .failed, .silent: return .tlsFailed
-        case .untried, .trusted, .plainHTTP: break
+        case .untried, .trusted, .refused, .plainHTTP: break
         }
         if path.mptcp == .dropped { return .mptcpDropped }
         if path.mptcp == .absent, paths.contains(where: { $0.mptcp == .works }) { return .mptcpStripped }
-        if path.quality.sent > 0, path.quality.loss >= Self.lossLimit { return .lossy }
-        if let latency = latency(of: path) { return latency }
+        if let latency { return latency }
         if case .forgotten = path.idle { return .idleForgotten }
         if !path.names.isEmpty, path.names.allSatisfy(\.isUnanswered) { return .namesUnanswered }
         return nil

@@ -93,7 +93,7 @@ struct ErrorTests {
             (["mpconnect", "--prohibit", "expensve", "127.0.0.1:1"], "'expensve' is none of", "'expensive'"),
             (["mpconnect", "--prohibit", "wifi,l0", "127.0.0.1:1"], "'l0' is none of", "'lo'"),
             (["mpconnect", "--jsn", "h:1"], "Unknown option '--jsn'", "'--json'"),
-            (["mppaths", "lst"], "'lst' is none of the commands list, watch, check, set, record, replay", "'list'"),
+            (["mppaths", "lst"], "'lst' is none of the commands list, watch, check", "'list'"),
             (["mppaths", "set", "eth0", "expensve", "yes"], "'expensve' should be", "'expensive'"),
             (["mplab", "st"], "'st' is none of the commands run, set, scenarios", "'set'"),
             (["mplab", "run", "--wifi", "rt=5ms"], "'rt' is no condition", "'rtt'"),

@@ -115,6 +115,31 @@ struct VerdictTests {
         #expect(verdict.sentence.hasPrefix("wlan0 comes and goes: it was lost while this check ran;"))
     }
 
+    @Test(
+        "is that a path has gaps, where it was silent and then was not; unless it loses packets all the time")
+    func gaps() {
+        let verdict = check(well("wlan0") { $0.paused = true }, well("wwan0"))
+        #expect(verdict.fault == .flapping)
+        #expect(verdict.sentence.hasPrefix("wlan0 carries nothing at times:"))
+        let lossy = check(
+            well("wlan0") {
+                $0.paused = true
+                $0.quality = QualityFinding(
+                    sent: 32, roundTrips: Array(repeating: .milliseconds(20), count: 20))
+            })
+        #expect(lossy.fault == .lossy)
+    }
+
+    @Test("is that one family of addresses is dead on a path")
+    func family() {
+        let verdict = check(well("wlan0") { $0.deadAddress = ip("2001:db8::1") }, well("wwan0"))
+        #expect(verdict.fault == .familySilent)
+        #expect(
+            verdict.sentence
+                == "IPv6 carries nothing to host.example:443 over wlan0, and IPv4 does; wwan0 reaches host.example:443."
+        )
+    }
+
     // MARK: Ports
 
     @Test("tells a blocked port from a dead path: the host answers otherwise")
@@ -285,6 +310,14 @@ struct VerdictTests {
             full.sentence
                 == "wlan0 answers late, after 700 ms, while 9.6 Mbit/s pass over it: its queue is full (bufferbloat)."
         )
+        // A queue that is full loses what does not fit.
+        let dropping = check(
+            well("wlan0") {
+                $0.quality = QualityFinding(
+                    sent: 32, roundTrips: Array(repeating: .milliseconds(700), count: 20))
+                $0.traffic = 9_600_000
+            })
+        #expect(dropping.fault == .queueFull)
         #expect(check(well("wlan0") { $0.quality = late }).sentence == "wlan0 is slow: answers take 700 ms.")
         // One lost handshake of 32 is weather.
         #expect(

@@ -4,10 +4,12 @@ import NIOCore
 
 func addHeartbeat(to connection: MultipathConnection) async throws {
     // snippet
-    let handler = HeartbeatHandler<ByteBuffer, ByteBuffer>(
-        of: connection, pingSize: 6, ping: { ByteBuffer(string: "PING\r\n") },
-        isAnswer: { $0 == ByteBuffer(string: "PONG\r\n") })
-    try await connection.channel.pipeline.addHandler(handler)
+    try await connection.channel.eventLoop.submit {
+        try connection.channel.pipeline.syncOperations.addHandler(
+            HeartbeatHandler<ByteBuffer, ByteBuffer>(
+                of: connection, pingSize: 6, ping: { ByteBuffer(string: "PING\r\n") },
+                isAnswer: { $0 == ByteBuffer(string: "PONG\r\n") }))
+    }.get()
     // end
 }
 

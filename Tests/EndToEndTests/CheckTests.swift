@@ -5,81 +5,85 @@ import TestSupport
 import Testing
 
 extension Labs {
-    @Suite("mppaths check in the scenario")
+    @Suite("mppaths check")
     struct Checks {
-        /// The fault and the path of the verdict, and the exit status, as in `lossy wlan0 1`.
-        private func check(
-            _ scenario: String, before: String = "", _ arguments: String = "server:80"
-        ) throws -> (words: String, outcome: Outcome) {
-            let outcome = try LabCommand.lab(
-                ["--scenario", scenario],
+        /// A scenario, when the check begins, and what it may come to: `fault path status`.
+        private struct Case: Sendable {
+            var scenario: String
+            /// The lab's command waits until its shell counts so many seconds, which may be one too many.
+            var start = 0
+            var before = ""
+            var arguments = "server:80"
+            var expected: [String]
+            var said = ""
+        }
+
+        private static let cases = [
+            Case(scenario: "healthy", expected: ["none - 0"], said: "All is well: wlan0 and wwan0"),
+            Case(scenario: "wifi-blackhole", start: 5, expected: ["path_silent wlan0 1"]),
+            // It is gone for a second in every four.
+            Case(scenario: "wifi-flapping", expected: ["flapping wlan0 1"]),
+            Case(
+                scenario: "wifi-walkout", start: 8,
+                expected: ["lossy wlan0 1", "flapping wlan0 1", "slow wlan0 1"]),
+            Case(
+                scenario: "bufferbloat", start: 4,
+                before: "curl -s -o /dev/null http://203.0.113.10/40000000 &",
+                expected: ["queue_full wlan0 1"]),
+            Case(scenario: "one-way-loss", expected: ["lossy wlan0 1"]),
+            Case(scenario: "elevator", start: 5, expected: ["path_silent - 1"]),
+            // Wi-Fi is silent from the eighth second to the tenth.
+            Case(scenario: "train", start: 8, expected: ["lossy wlan0 1", "flapping wlan0 1"]),
+            Case(scenario: "middlebox-strip", expected: ["mptcp_stripped wlan0 1"]),
+            Case(scenario: "middlebox-drop", expected: ["mptcp_dropped wlan0 1"]),
+            Case(scenario: "tcp-only-server", expected: ["none - 0"], said: "does not speak MPTCP"),
+            Case(scenario: "metered-hotspot", expected: ["none - 0"], said: "Data is to be saved on wlan0"),
+            Case(scenario: "ipv6-only", expected: ["none - 0"], said: "by MPTCP"),
+            Case(
+                scenario: "nat-timeout", arguments: "--idle 7s 203.0.113.10:80",
+                expected: ["idle_forgotten wlan0 1"], said: "idle for 7 s"),
+        ]
+
+        /// Runs the check in a lab of its own.
+        private static func check(_ one: Case) async throws -> (words: String, text: String) {
+            let script = """
+                \(one.before)
+                while ((SECONDS < \(one.start))); do read -t 0.05 <> <(:); done
+                '\(LabCommand.program("mppaths"))' check --json \(one.arguments); echo "status $?"
                 """
-                \(before)
-                '\(LabCommand.program("mppaths"))' check --json \(arguments); echo "status $?"
-                """)
-            let line = outcome.lines.first { $0.hasPrefix("{") } ?? ""
+            let result = try await Program.run(
+                [
+                    LabCommand.program("mplab"), "run", "--quiet", "--scenario", one.scenario, "--", "bash",
+                    "-c", script,
+                ], within: .seconds(60))
+            let lines = result.outputText.split(separator: "\n")
             let object = try #require(
-                try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(outcome)")
+                try JSONSerialization.jsonObject(with: Data((lines.first ?? "").utf8)) as? [String: Any],
+                "\(result)")
             let verdict = try #require(object["verdict"] as? [String: Any])
-            let status = outcome.lines.last?.split(separator: " ").last ?? ""
-            print("measured: \(scenario): \(verdict["sentence"] ?? "") \(verdict["advice"] ?? "")")
-            return ("\(verdict["fault"] ?? "") \(verdict["path"] as? String ?? "-") \(status)", outcome)
+            let (sentence, advice) = ("\(verdict["sentence"] ?? "")", "\(verdict["advice"] ?? "")")
+            let status = lines.last?.split(separator: " ").last ?? ""
+            return (
+                "\(verdict["fault"] ?? "") \(verdict["path"] as? String ?? "-") \(status)",
+                "\(sentence) \(advice)"
+            )
         }
 
-        /// Waits until so many seconds after the lab's command began.
-        private func at(_ seconds: Int) -> String {
-            "while ((SECONDS < \(seconds))); do read -t 0.05 <> <(:); done"
-        }
-
-        @Test("healthy finds nothing wrong")
-        func healthy() throws {
-            let (words, outcome) = try check("healthy")
-            #expect(words == "none - 0", "\(outcome)")
-        }
-
-        @Test(
-            "names the fault",
-            arguments: [
-                ("wifi-blackhole", 4, "path_silent wlan0 1"), ("one-way-loss", 0, "lossy wlan0 1"),
-                ("elevator", 4, "path_silent - 1"), ("middlebox-strip", 0, "mptcp_stripped wlan0 1"),
-                ("middlebox-drop", 0, "mptcp_dropped wlan0 1"), ("wifi-flapping", 0, "flapping wlan0 1"),
-            ])
-        func faults(scenario: String, start: Int, expected: String) throws {
-            let (words, outcome) = try check(scenario, before: at(start))
-            #expect(words == expected, "\(outcome)")
-        }
-
-        @Test(
-            "names none where none is",
-            arguments: [
-                ("tcp-only-server", "does not speak MPTCP"),
-                ("metered-hotspot", "Data is to be saved on wlan0"),
-                ("ipv6-only", "by MPTCP"),
-            ])
-        func noFaults(scenario: String, said: String) throws {
-            let (words, outcome) = try check(scenario)
-            #expect(words == "none - 0", "\(outcome)")
-            #expect(outcome.output.contains(said), "\(outcome)")
-        }
-
-        @Test("wifi-walkout sees Wi-Fi get worse, and then that it is gone")
-        func walkout() throws {
-            let (words, outcome) = try check("wifi-walkout", before: at(8))
-            #expect(["lossy wlan0 1", "flapping wlan0 1", "slow wlan0 1"].contains(words), "\(outcome)")
-        }
-
-        @Test("bufferbloat names the queue, while a transfer fills it")
-        func bufferbloat() throws {
-            let (words, outcome) = try check(
-                "bufferbloat",
-                before: "curl -s -o /dev/null http://203.0.113.10/40000000 & \(at(3))")
-            #expect(words == "queue_full wlan0 1", "\(outcome)")
-        }
-
-        @Test("nat-timeout names the NAT, where it is asked about idle connections")
-        func natTimeout() throws {
-            let (words, outcome) = try check("nat-timeout", before: "", "--idle 7s 203.0.113.10:80")
-            #expect(words == "idle_forgotten wlan0 1", "\(outcome)")
+        /// A few at a time: each mostly waits.
+        @Test("comes to the right verdict in each built-in scenario")
+        func scenarios() async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, one) in Self.cases.enumerated() {
+                    if number >= 4 { try await group.next() }
+                    group.addTask {
+                        let (words, text) = try await Self.check(one)
+                        print("measured: \(one.scenario): \(text)")
+                        #expect(one.expected.contains(words), "\(one.scenario): \(text)")
+                        #expect(one.said.isEmpty || text.contains(one.said), "\(one.scenario): \(text)")
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
     }
 }

@@ -104,9 +104,9 @@ extension Labs {
         }
 
         /// Small messages over two active paths, one of which falls silent: the kernel by itself fills its receive
-        /// buffer with what comes after a gap, and never gets out of that. Steering does, unless the peer's kernel leaves out
-        /// the first bytes of what it sends again (one run in some fifteen; more on a busy machine): see the documentation,
-        /// "What the kernel does".
+        /// buffer with what comes after a gap, and never gets out of that. Steering does, but for a pause where the peer's
+        /// kernel leaves out the first bytes of what it sends again (one run in some fifteen; more on a busy machine): see the
+        /// documentation, "What the kernel does".
         @Test("mostly gets out of the kernel's deadlock in aggregate mode")
         func deadlock() throws {
             var whole = 0

@@ -46,6 +46,8 @@ extension Digest {
             add(tag: 6)
         case .preparedToEnd:
             add(tag: 7)
+        case .widenReceiveBuffer:
+            add(tag: 8)
         case .share(let verdict):
             add(tag: 5)
             add(verdict.interface)

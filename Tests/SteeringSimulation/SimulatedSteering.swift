@@ -107,6 +107,7 @@ final class SimulatedSteering {
                 pending += machine.probeFailed(path, at: time(world))
             }
             if case .probeIdle = action { world.probeIdle(end) }
+            if case .widenReceiveBuffer = action { world.widen(end) }
             guard case .perform(let order) = action, let failure = world.perform(order, at: end) else {
                 continue
             }

@@ -148,6 +148,8 @@ struct SimulatedEndpoint {
     var expected = 0
     var early: Set<Int> = []
     var chunksReceived: UInt64 = 0
+    /// What came in and found no room.
+    var held: [Int] = []
     /// The subflow that was last chosen, of several.
     var turn = 0
     /// The addresses that have ids, beside the first.

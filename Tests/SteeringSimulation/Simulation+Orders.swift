@@ -166,6 +166,7 @@ extension Simulation {
         connection.writeSequence = UInt64(endpoint.written) * options.chunkSize
         connection.firstUnacknowledged = connection.acknowledged
         connection.bytesReceived = endpoint.chunksReceived * options.chunkSize
+        connection.nextExpected = UInt64(endpoint.expected) * options.chunkSize
         var list: [SubflowSample] = []
         for number in subflows.indices {
             let state = subflows[number][end].state

@@ -5,7 +5,7 @@ import PathCore
 extension Simulation {
     /// Writes a chunk, where the buffer has room.
     func write(_ meaning: SimulatedTraffic.Meaning, from end: SimulatedEnd) {
-        guard endpoints[end.rawValue].outstanding < Self.maximumOutstanding else { return }
+        guard endpoints[end.rawValue].outstanding < options.mostOutstanding else { return }
         endpoints[end.rawValue].writtenAt.append(now)
         endpoints[end.rawValue].meanings.append(meaning)
         pump(end)
@@ -198,8 +198,22 @@ extension Simulation {
         acknowledge(owed.sequence, owed.sentAt, number, end)
     }
 
+    private func hasRoom(_ end: SimulatedEnd) -> Bool {
+        guard let room = options.room else { return true }
+        return endpoints[end.rawValue].early.count < room * widened[end.rawValue]
+    }
+
+    /// There is more room, for what waits on the subflows first.
+    func widen(_ end: SimulatedEnd) {
+        widened[end.rawValue] *= 4
+        let held = endpoints[end.rawValue].held
+        endpoints[end.rawValue].held = []
+        for data in held { accept(data, at: end) }
+    }
+
     private func accept(_ data: Int, at end: SimulatedEnd) {
         let side = end.rawValue
+        guard hasRoom(end) else { return endpoints[side].held.append(data) }
         guard data >= endpoints[side].expected, endpoints[side].early.insert(data).inserted else { return }
         endpoints[side].chunksReceived += 1
         while endpoints[side].early.remove(endpoints[side].expected) != nil {

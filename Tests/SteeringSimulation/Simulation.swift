@@ -31,6 +31,11 @@ package final class Simulation {
         package var otherServers: [IPEndpoint] = []
         /// Whether it takes no further subflow at the first (the C flag, RFC 8684 section 3.1).
         package var deniesFirst = false
+        /// Chunks that an end's user may have written before the first of them is acknowledged.
+        package var mostOutstanding = Simulation.maximumOutstanding
+        /// Chunks that wait at an end for one before them: when there are so many it takes no more, not even that one (as
+        /// __mptcp_move_skbs_from_subflow does, net/mptcp/protocol.c). Nil for any number.
+        package var room: Int?
         /// In nanoseconds: nothing runs then, no process, no kernel, no box on the way. (A virtual machine stands still; in a
         /// crowded lab it is much the same.)
         package var freezes: [Range<Int64>] = []
@@ -79,6 +84,8 @@ package final class Simulation {
     var resumes: UInt64 = 0
     var awaitsRequest = false
     var burst = Burst()
+    /// How many times as much each end takes by now.
+    var widened = [1, 1]
     /// What the client was told of the server's addresses.
     var announced: [UInt8: IPEndpoint] = [:]
     /// When the latest freeze ended.

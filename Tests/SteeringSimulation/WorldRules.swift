@@ -163,7 +163,7 @@ struct WorldRules {
                     fail("a join over interface \(local.interface ?? 0), which is no path", world)
                 }
             }
-        case .startProbe, .share, .probeIdle, .firstSubflowEnded, .preparedToEnd: break
+        case .startProbe, .share, .probeIdle, .firstSubflowEnded, .preparedToEnd, .widenReceiveBuffer: break
         case .tell(let event):
             checkVerdict(step, world)
             take(event, world)

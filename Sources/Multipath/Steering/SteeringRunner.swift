@@ -172,6 +172,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
             case .probeIdle: host.probeIdle()
             case .firstSubflowEnded: host.firstSubflowEnded()
+            case .widenReceiveBuffer: host.withDescriptor(ReceiveBuffer.widen)
             case .preparedToEnd: endPreparation()
             case .startProbe(let path, let interface, let remote):
                 if !startProbe(of: path, over: interface, to: remote) {

@@ -12,6 +12,8 @@ package enum SteeringAction: Sendable, Hashable {
     /// The subflow that the connection came about with has ended, and with it what the kernel reckons the size of the send
     /// buffer from: keep that as it was.
     case firstSubflowEnded
+    /// Give the connection a larger receive buffer: what it needs next finds no room.
+    case widenReceiveBuffer
     /// After `prepareToEnd`: this end may send no more now, without losing the other paths where that can be had. Say
     /// `hasEndedSending` when it does.
     case preparedToEnd

@@ -72,6 +72,7 @@ extension SteeringMachine {
         // An accepting end has one address for all paths: taking it back would end them all.
         if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
         reconciler.endAll(on: path, isCertain: isCertain)
+        if isActive(at: now) { gap.watch(at: now, tuning) }
         // What was on its way there goes another one from now on.
         reconciler.subflows.updateEach { $0.progress.carriesSince = now }
         for subflow in leaving {

@@ -62,12 +62,13 @@ extension SteeringMachine {
         let progress = reconciler.subflows[id].ingest(sample, written: written, at: now, tuning)
         guard progress.isAny else { return }
         lastActivity = now
+        gap.note(progress)
         if progress.hasReceived {
             let isShared = sharesStream(id, at: now)
             reconciler.subflows[id].stream.continues(isShared: isShared, at: now, tuning)
         }
         switch reconciler.subflows[id].role {
-        case .successor: observeSuccessor(id, at: now)
+        case .successor: observeSuccessor(id, progress, at: now)
         case .reserve: observeReserve(id, progress, at: now)
         case .data: observeData(id, progress, sample, at: now)
         }

@@ -40,6 +40,7 @@ extension SteeringMachine {
             if !subflow.isOpen { successorRefused(subflow, at: now) }
         case .reserve: break
         case .data:
+            if isActive(at: now) { gap.watch(at: now, tuning) }
             if inherit(from: subflow, end, at: now) { return }
             // (At an accepting end a path may have several.)
             if !paths[path].hasFailed, reconciler.subflows.data(on: path) == nil {

@@ -73,11 +73,13 @@ extension SteeringMachine {
     }
 
     /// Data comes this way while the path's own subflow gets nothing: that one is forgotten somewhere.
-    mutating func observeSuccessor(_ id: SubflowID, at now: MonotonicTime) {
+    mutating func observeSuccessor(_ id: SubflowID, _ progress: Progress, at now: MonotonicTime) {
         let successor = reconciler.subflows[id]
         guard let data = reconciler.subflows.data(on: successor.path) else { return }
-        // One that has just taken its place is given its time.
         let own = reconciler.subflows[data]
+        // What we send takes either way, and says nothing of one on which nothing waits.
+        guard progress.hasReceived || own.progress.waitingSince != nil else { return }
+        // One that has just taken its place is given its time.
         guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < successor.requested else {
             return
         }

@@ -8,6 +8,7 @@ extension SteeringMachine {
         where subflow.role == .data && subflow.isOpen && reconciler.subflows.contains(subflow.id) {
             judge(subflow.id, at: now)
         }
+        judgeGap(at: now)
         for path in paths.keys {
             advanceProbing(path, at: now)
             guard case .validating = paths[path].state else { continue }
@@ -51,6 +52,26 @@ extension SteeringMachine {
             return due
         }
         return max(due, heard.advanced(by: tuning.lonePatience))
+    }
+
+    /// Makes room for what a gap lacks.
+    private mutating func judgeGap(at now: MonotonicTime) {
+        switch gap.step(answerTime: answerTime ?? tuning.unknownAnswerTime, at: now, tuning) {
+        case .look(let due):
+            guard now >= due, isFresh(at: now) else {
+                return timers.set(.connection(.gap), at: max(due, now))
+            }
+            gap.looked(at: now)
+            judgeGap(at: now)
+        case .makeRoom(let due):
+            guard now >= due, isFresh(at: now) else {
+                return timers.set(.connection(.gap), at: max(due, now))
+            }
+            gap.madeRoom()
+            reconciler.add(.widenReceiveBuffer)
+            judgeGap(at: now)
+        case nil: break
+        }
     }
 
     // MARK: Data that waits

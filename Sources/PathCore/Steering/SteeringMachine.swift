@@ -33,6 +33,7 @@ package struct SteeringMachine: Sendable {
     var reconciler: Reconciler
     var timers = TimerTable()
     var reserve = ReserveSubflow()
+    var gap = GapDetector()
     /// While a lost path is not left yet.
     var handoff: Handoff?
     /// Whether what is lost by the latest snapshot is still to be found.
@@ -183,6 +184,7 @@ package struct SteeringMachine: Sendable {
         agenda.nextSample = nil
         sampledAt = now
         ingest(sample.subflows, written: written, at: now)
+        gap.ingest(whole, at: now)
         judgeBySharedVerdicts(at: now)
         return pass(at: now)
     }

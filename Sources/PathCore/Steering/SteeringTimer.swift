@@ -6,6 +6,8 @@ enum ConnectionTimer: Sendable, Hashable {
     case policy
     /// What has just been decided is looked at once more.
     case review
+    /// Room is made for what a gap in the data lacks.
+    case gap
     /// Successors that were not needed are ended.
     case dismissal
     /// A subflow that the mode does not need is let go.

@@ -89,6 +89,16 @@ package final class SteeringTuning: @unchecked Sendable {
     /// At an accepting end: a subflow that another has replaced ends after this, and so many answer times.
     var leastReplacedPatience = Duration.seconds(1)
 
+    // MARK: Gaps
+
+    /// For how long after a path was left a gap in the data may come of that.
+    var gapMemory = Duration.seconds(10)
+    /// A gap is closed within two round trips of that. One that is there for so many answer times, and for so long, stays.
+    var gapAnswers = 4
+    var leastGapTime = Duration.milliseconds(300)
+    /// How often more room is made.
+    var mostGapRepairs = 3
+
     // MARK: Lateness
 
     /// A wake-up that comes later than it was asked for by this is late: the rounds of a crowded process take less.

@@ -63,23 +63,8 @@ struct PathProbe: Sendable {
     // MARK: Connections
 
     private func connect(to addresses: [IPAddress], _ found: inout PathFindings) async {
-        var connection: ProbeSocket?
-        for address in addresses {
-            progress("\(path.name): TCP to \(address)")
-            let endpoint = IPEndpoint(address, port: target.port)
-            let result = await ProbeSocket.connect(to: endpoint, over: path.index, within: Self.patience)
-            found.address = address
-            found.tcp = Self.finding(result)
-            connection = try? result.get()
-            // A refusal is an answer, too.
-            if connection != nil || found.tcp == .refused { break }
-        }
-        guard let address = found.address else { return }
+        guard let (connection, address) = await firstConnection(to: addresses, &found) else { return }
         let endpoint = IPEndpoint(address, port: target.port)
-        guard let connection else {
-            if found.tcp == .silent { found.answersElsewhere = await answersElsewhere(address) }
-            return
-        }
         found.pathMTU = connection.pathMTU(address.family)
         progress("\(path.name): MPTCP, TLS and round trips")
         async let quality = quality(endpoint)
@@ -89,6 +74,48 @@ struct PathProbe: Sendable {
         found.mptcp = await mptcp
         found.quality = await quality
         found.idle = await idle
+    }
+
+    /// Connects to the first address that takes a connection.
+    private func firstConnection(
+        to addresses: [IPAddress], _ found: inout PathFindings
+    ) async -> (ProbeSocket, IPAddress)? {
+        for address in addresses {
+            progress("\(path.name): TCP to \(address)")
+            let connection = await connection(to: address, &found)
+            // A refusal is an answer, too.
+            guard connection != nil || found.tcp == .refused else { continue }
+            return await again(addresses[0], connection, &found)
+        }
+        guard let first = addresses.first, found.tcp == .silent else { return nil }
+        found.answersElsewhere = await answersElsewhere(first)
+        return found.answersElsewhere ? await again(first, nil, &found) : nil
+    }
+
+    /// Something answers: where the first address was silent before, it is asked once more.
+    private func again(
+        _ first: IPAddress, _ connection: ProbeSocket?, _ found: inout PathFindings
+    ) async -> (ProbeSocket, IPAddress)? {
+        let known = connection.flatMap { connection in found.address.map { (connection, $0) } }
+        // Over a path that has not been silent there is nothing to ask again.
+        guard found.address != first || connection == nil, found.tcp != .refused else { return known }
+        var second = found
+        if let connection = await self.connection(to: first, &second) {
+            (found.address, found.tcp, found.paused, found.answersElsewhere) = (
+                first, second.tcp, true, false
+            )
+            return (connection, first)
+        }
+        if known != nil { found.deadAddress = first }
+        return known
+    }
+
+    private func connection(to address: IPAddress, _ found: inout PathFindings) async -> ProbeSocket? {
+        let result = await ProbeSocket.connect(
+            to: IPEndpoint(address, port: target.port), over: path.index, within: Self.patience)
+        found.address = address
+        found.tcp = Self.finding(result)
+        return try? result.get()
     }
 
     private static func finding(_ result: Result<ProbeSocket, ProbeSocket.Failure>) -> TCPFinding {
@@ -176,7 +203,8 @@ struct PathProbe: Sendable {
 
     // MARK: What is said over the connection
 
-    /// TLS, or a long request of HTTP. Where the connection stands and nothing comes back, the same with small packets.
+    /// TLS, or a long request of HTTP. Where the connection stands and nothing comes back, the same with small packets; and
+    /// where those arrive, once more with full ones.
     private func exchange(
         _ connection: ProbeSocket, _ endpoint: IPEndpoint
     ) async -> (TLSFinding, PacketFinding) {
@@ -185,12 +213,21 @@ struct PathProbe: Sendable {
             guard finding == .silent else { return (finding, .arrive) }
             guard let small = await smallConnection(endpoint) else { return (finding, .untried) }
             let again = await TLSProbe.run(small, tls, within: Self.patience)
-            return again == .silent ? (finding, .untried) : (again, .lost)
+            guard again != .silent else { return (finding, .untried) }
+            guard let full = await fullConnection(endpoint) else { return (again, .untried) }
+            let last = await TLSProbe.run(full, tls, within: Self.patience)
+            return last == .silent ? (again, .lost) : (last, .arrive)
         }
         guard target.speaksHTTP else { return (.untried, .untried) }
         if await answersHTTP(connection) { return (.untried, .arrive) }
-        guard let small = await smallConnection(endpoint) else { return (.untried, .untried) }
-        return (.untried, await answersHTTP(small) ? .lost : .untried)
+        guard let small = await smallConnection(endpoint), await answersHTTP(small),
+            let full = await fullConnection(endpoint)
+        else { return (.untried, .untried) }
+        return (.untried, await answersHTTP(full) ? .arrive : .lost)
+    }
+
+    private func fullConnection(_ endpoint: IPEndpoint) async -> ProbeSocket? {
+        try? await ProbeSocket.connect(to: endpoint, over: path.index, within: Self.patience).get()
     }
 
     private func smallConnection(_ endpoint: IPEndpoint) async -> ProbeSocket? {

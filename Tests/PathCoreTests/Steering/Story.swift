@@ -15,12 +15,17 @@ struct Story {
     /// Whether the server is steered too.
     var steersServer = false
     var freezes: [ClosedRange<Duration>] = []
+    /// Chunks that wait for one before them, of which an end takes no more; nil for any number.
+    var room: Int?
 
     func begin() -> Simulation {
         var options = Simulation.Options()
         options.seed = seed
         options.delaysAcknowledgements = delaysAcknowledgements
         options.chunkSize = chunkSize
+        options.room = room
+        // With a small send buffer there are not so many.
+        if room != nil { options.mostOutstanding = 4096 }
         options.freezes = freezes.map { $0.lowerBound.wholeNanoseconds..<$0.upperBound.wholeNanoseconds }
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
         if steersServer { world.steer(.server, SteeringConfiguration(mode: mode)) }
@@ -84,6 +89,7 @@ extension Simulation.Step: CustomStringConvertible {
             case .tell(let event): "\(event)"
             case .startProbe(_, let interface, _): "probe \(name(interface))"
             case .probeIdle: "probe what is idle"
+            case .widenReceiveBuffer: "more room"
             case .firstSubflowEnded: "first subflow ended"
             case .preparedToEnd: "may end"
             case .share(let verdict): "share \(name(verdict.interface))"
