@@ -24,6 +24,8 @@ public final class HeartbeatHandler<Inbound, Outbound>: ChannelInboundHandler, R
     private let passesAnswersOn: Bool
     private let told: @Sendable (Heartbeat.Event) -> Void
     private var heartbeat: Heartbeat?
+    /// Which heartbeats go together; the process's unless a test sets another.
+    var hub = HeartbeatHub.process
 
     /// What it has done so far; nil before the handler is in a pipeline. On the channel's event loop.
     public var report: Heartbeat.Report? { heartbeat?.report }
@@ -51,7 +53,7 @@ public final class HeartbeatHandler<Inbound, Outbound>: ChannelInboundHandler, R
     public func handlerAdded(context: ChannelHandlerContext) {
         let (loop, told) = (context.eventLoop, told)
         let bound = NIOLoopBound((self, context), eventLoop: loop)
-        heartbeat = Heartbeat(of: connection.follower, pingSize: pingSize) {
+        heartbeat = Heartbeat(of: connection.follower, in: hub, pingSize: pingSize) {
             loop.execute {
                 let (handler, context) = bound.value
                 handler.sendPing(context)

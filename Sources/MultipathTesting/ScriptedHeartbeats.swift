@@ -91,8 +91,8 @@ public final class ScriptedConnection: Sendable {
         self.heartbeats = heartbeats
         self.roundTrip = roundTrip
         let now = heartbeats.clock.now
-        var nat = nat
-        _ = nat.passes(at: now)
+        // The connection comes about now, whenever the test made the translator.
+        let nat = ScriptedNAT(forgetsAfter: nat.forgetsAfter, at: now)
         state = Locked(State(nat: nat, network: network, received: now, sent: now))
     }
 
@@ -147,8 +147,7 @@ public final class ScriptedConnection: Sendable {
     public func move(to network: String, behind nat: ScriptedNAT = ScriptedNAT(forgetsAfter: nil)) {
         let now = heartbeats.clock.now
         state.withLock { state in
-            (state.network, state.nat) = (network, nat)
-            _ = state.nat.passes(at: now)
+            (state.network, state.nat) = (network, ScriptedNAT(forgetsAfter: nat.forgetsAfter, at: now))
         }
     }
 

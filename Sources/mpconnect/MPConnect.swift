@@ -88,6 +88,15 @@ struct MPConnect: AsyncParsableCommand {
         completion: .list(TrafficClass.allCases.map(\.rawValue)), transform: TrafficClass.argument)
     var trafficClass: TrafficClass = .bestEffort
 
+    @Option(
+        help: ArgumentHelp(
+            "How many bytes may go over expensive paths a day, week or month, with all programs that have a budget.",
+            discussion:
+                "Behind a colon other paths: constrained, or names. 'mppaths budget' shows what is used.",
+            valueName: "bytes/period"),
+        transform: Self.budget)
+    var budget: PathBudget?
+
     @Flag(name: .customLong("no-mptcp"), help: "Ask for plain TCP only.")
     var withoutMPTCP = false
 
@@ -190,8 +199,8 @@ struct MPConnect: AsyncParsableCommand {
             throw ValidationError(
                 "--prohibit, --when-refused, --prefer, --require and --wait are for connecting")
         }
-        if listen, trafficClass != .bestEffort {
-            throw ValidationError("--traffic-class is for connecting")
+        if listen, trafficClass != .bestEffort || budget != nil {
+            throw ValidationError("--traffic-class and --budget are for connecting")
         }
         if insecure, cacert != nil {
             throw ValidationError("--insecure trusts every certificate, --cacert only some; choose one")
@@ -212,6 +221,7 @@ struct MPConnect: AsyncParsableCommand {
         configuration.waitsForPath = wait
         configuration.whenPathIsRefused = whenRefused
         configuration.trafficClass = trafficClass
+        configuration.budget = budget
         configuration.preferredInterface = prefer
         configuration.requiredInterface = require
         return configuration
@@ -233,6 +243,14 @@ struct MPConnect: AsyncParsableCommand {
             "warning", ["message": "no interface is named \(name)"],
             text: "warning: --prefer: no interface is named '\(TerminalText.safe(name))'\(hint)", always: true
         )
+    }
+
+    private static func budget(_ text: String) throws -> PathBudget {
+        do throws(BudgetArgument.Malformed) {
+            return try BudgetArgument(parsing: text).budget
+        } catch {
+            throw ValidationError(error.description)
+        }
     }
 
     private static func resolve(_ text: String) throws -> ResolveArgument {

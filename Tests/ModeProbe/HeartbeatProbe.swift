@@ -58,7 +58,15 @@ private final class IdleConnection: Sendable {
 
     init(_ hub: HeartbeatHub) async throws {
         self.hub = hub
-        let connected = try await Connector.shared.connect(host: "server", port: 7) { $0.protocols = [.tcp] }
+        // The lab's translator is IPv4's.
+        guard let server = try await NameLookup.addresses(of: "server").first(where: { $0.family == .ipv4 })
+        else {
+            throw ResolutionError("no IPv4 address")
+        }
+        let connected = try await Connector.shared.connect(to: IPEndpoint(server, port: 7)) {
+            $0.protocols = [.tcp]
+            $0.requiredInterface = "wlan0"
+        }
         let follower = try connected.follow(hasHints: true)
         let descriptor = connected.takeDescriptor()
         let heartbeat = Heartbeat(of: follower, in: hub, pingSize: 4) {
