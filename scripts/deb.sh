@@ -8,10 +8,12 @@ name=swift-multipath
 version=$(sed -n 's/^public let projectVersion = "\(.*\)"$/\1/p' Sources/CommandSupport/ProjectVersion.swift)
 architecture=$(dpkg --print-architecture)
 date=$(git log -1 --format=%cs 2> /dev/null || date +%F)
+maintainer=${DEB_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2> /dev/null)}
 commands=(mpconnect mppaths mplab)
 daemons=(mpathd)
 
-options=(-c release --static-swift-stdlib)
+# More for the compiler: SWIFT_BUILD_OPTIONS.
+read -ra options <<< "-c release --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
 for program in "${commands[@]}" "${daemons[@]}"; do swift build "${options[@]}" --product "$program"; done
 built=$(swift build "${options[@]}" --show-bin-path)
 
@@ -27,7 +29,8 @@ add() {
     strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/$folder/$program"
     "$built/$program" --experimental-dump-help | scripts/manual.py "$section" "$date" \
         | gzip -9n > "$root/usr/share/man/man$section/$program.$section.gz"
-    "$built/$program" --generate-completion-script bash > "$root/usr/share/bash-completion/completions/$program"
+    "$built/$program" --generate-completion-script bash | sed '1{/^#!/d}' \
+        > "$root/usr/share/bash-completion/completions/$program"
     "$built/$program" --generate-completion-script zsh > "$root/usr/share/zsh/vendor-completions/_$program"
     "$built/$program" --generate-completion-script fish > "$root/usr/share/fish/vendor_completions.d/$program.fish"
 }
@@ -35,8 +38,11 @@ for program in "${commands[@]}"; do add "$program" bin 1; done
 for program in "${daemons[@]}"; do add "$program" sbin 8; done
 
 install -m 644 Packaging/systemd/* "$root/usr/lib/systemd/system"
-install -m 644 Packaging/copyright README.md "$root/usr/share/doc/$name"
-gzip -9n < CHANGELOG.md > "$root/usr/share/doc/$name/changelog.gz"
+install -m 644 Packaging/copyright README.md CHANGELOG.md "$root/usr/share/doc/$name"
+{
+    printf '%s (%s) unstable; urgency=medium\n\n  * CHANGELOG.md beside this file says what changed.\n\n' "$name" "$version"
+    printf ' -- %s  %s\n' "$maintainer" "$(date -R --date="$date")"
+} | gzip -9n > "$root/usr/share/doc/$name/changelog.gz"
 install -m 755 Packaging/debian/* "$root/DEBIAN"
 
 # What the programs need of Debian's libraries.
@@ -54,7 +60,7 @@ Priority: optional
 Architecture: $architecture
 Depends: $depends
 Recommends: iproute2
-Maintainer: ${DEB_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2> /dev/null)}
+Maintainer: $maintainer
 Installed-Size: $(du -k -s --exclude=DEBIAN "$root" | cut -f1)
 Description: network paths, connections that survive them, and their daemon
  mppaths watches this machine's network paths, mpconnect connects over the best

@@ -50,6 +50,18 @@
             }
         }
 
+        /// Opens the file again: the outbox before lets go of it when its last task has ended.
+        private func reopen(_ transport: FakeTransport, _ paths: ScriptedPaths) async throws -> Outbox {
+            let deadline = ContinuousClock.now + .seconds(10)
+            while true {
+                do {
+                    return try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+                } catch OutboxError.inUse where ContinuousClock.now < deadline {
+                    await Task.yield()
+                }
+            }
+        }
+
         @Test("has what must arrive on the disk before it is sent, and no more when it has arrived")
         func disk() async throws {
             let paths = ScriptedPaths([.wifi("wlan0")])
@@ -64,7 +76,7 @@
                 #expect(try await outbox.entries().map(\.request) == [request])
                 #expect(transport.sent == [])
             }
-            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let outbox = try await reopen(transport, paths)
             #expect(try await outbox.entries().map(\.request) == [request])
             let events = await outbox.events()
             try await run(outbox) {
@@ -151,7 +163,7 @@
                     #expect(result == .setAside(status: 422))
                 }
             }
-            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let outbox = try await reopen(transport, paths)
             try await run(outbox) {
                 let entry = try #require(try await outbox.entries().first)
                 #expect(entry.setAsideStatus == 422)
@@ -190,7 +202,7 @@
                 if isHeld.withLockedValue({ $0 }) { try await Task.sleep(for: .seconds(60)) }
                 return OutboxAnswer(status: 200)
             }
-            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let outbox = try await reopen(transport, paths)
             try await run(outbox) {
                 try await outbox.submit((0..<6).map { OutboxRequest(.mustArrive, url: "\($0)") })
                 try await Program.wait("four attempts") { transport.sent.count == 4 }

@@ -61,16 +61,18 @@
             }
         }
 
+        private var impatience: ReconnectionOptions {
+            var reconnection = ReconnectionOptions()
+            reconnection.budget.attempts = 2
+            reconnection.backoff.longest = .milliseconds(10)
+            return reconnection
+        }
+
         @Test("spends its budget on a server that is not there for it, and says so")
         func budget() async throws {
             let server = WebSocketServer(upgrader: WebSocketUpgrader { _ in .refuse(.serviceUnavailable) })
             try await server.run { url in
-                var reconnection = ReconnectionOptions()
-                reconnection.budget.attempts = 2
-                reconnection.backoff.longest = .milliseconds(10)
-                await #expect(throws: ReconnectionError.self) { [reconnection] in
-                    try await open(url, reconnection)
-                }
+                await #expect(throws: ReconnectionError.self) { try await open(url, impatience) }
             }
         }
     }

@@ -128,15 +128,27 @@ package enum LocalPackets {
         }
     }
 
-    /// Receives one packet.
+    /// Receives one packet. One that the other sent before it left is there also where the other left something unread: the
+    /// kernel tells that first, and once.
     ///
     /// - Parameters:
     ///   - limit: the longest one; of a longer one the rest is lost, and `isCut` says so.
     ///   - waits: whether to wait for one.
     /// - Returns: nil at the end, where the other has closed its socket. A packet without bytes looks the same.
-    /// - Throws: EAGAIN where there is none, ECONNRESET where the other left with unread packets.
+    /// - Throws: EAGAIN where there is none.
     package static func receive(
         from socket: borrowing Descriptor, limit: Int, waits: Bool
+    ) throws(SystemError) -> LocalPacket? {
+        do throws(SystemError) {
+            return try receiveOnce(from: socket, limit, waits)
+        } catch {
+            guard error.isReset else { throw error }
+            return try receiveOnce(from: socket, limit, waits)
+        }
+    }
+
+    private static func receiveOnce(
+        from socket: borrowing Descriptor, _ limit: Int, _ waits: Bool
     ) throws(SystemError) -> LocalPacket? {
         var bytes = [UInt8](repeating: 0, count: limit)
         var passed = [CInt](repeating: -1, count: Int(MP_MOST_PASSED))
