@@ -12,7 +12,7 @@ demo:
 
 test:
 	@scripts/setup.sh test
-	swift test --no-parallel --disable-xctest --traits Service
+	swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox
 
 build:
 	@scripts/setup.sh

@@ -9,6 +9,8 @@ let strict: [SwiftSetting] =
     ? [.unsafeFlags(["-warnings-as-errors"])] : []
 
 let service = TargetDependencyCondition.when(traits: ["Service"])
+let http = TargetDependencyCondition.when(traits: ["HTTP"])
+let outbox = TargetDependencyCondition.when(traits: ["Outbox"])
 
 let package = Package(
     name: "swift-multipath",
@@ -16,6 +18,10 @@ let package = Package(
         .library(name: "PathCore", targets: ["PathCore"]),
         .library(name: "Multipath", targets: ["Multipath"]),
         .library(name: "MultipathNIO", targets: ["MultipathNIO"]),
+        .library(name: "MultipathTLS", targets: ["MultipathTLS"]),
+        .library(name: "MultipathHTTP", targets: ["MultipathHTTP"]),
+        .library(name: "MultipathWebSocket", targets: ["MultipathWebSocket"]),
+        .library(name: "MultipathOutbox", targets: ["MultipathOutbox"]),
         .library(name: "MultipathDNS", targets: ["MultipathDNS"]),
         .library(name: "MultipathTesting", targets: ["MultipathTesting"]),
         .library(name: "MultipathService", targets: ["MultipathService"]),
@@ -30,11 +36,18 @@ let package = Package(
         .trait(
             name: "Service",
             description: "MultipathService: swift-service-lifecycle, swift-metrics, swift-distributed-tracing"
-        )
+        ),
+        .trait(
+            name: "HTTP",
+            description:
+                "MultipathHTTP: swift-http-types, swift-nio-http2, swift-nio-extras, swift-crypto"
+        ),
+        .trait(name: "Outbox", description: "MultipathOutbox: GRDB, and with it the system's SQLite"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        // For mpconnect's --tls and the tests. No library here depends on it: a program brings the TLS it wants.
+        // For MultipathTLS, on which mpconnect's --tls and MultipathHTTP stand. MultipathNIO does without: a program
+        // brings the TLS it wants.
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -42,6 +55,19 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        // For MultipathHTTP alone, with the trait HTTP: the values of requests and responses (RFC 9110) …
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // … HTTP/2 (RFC 9113), with its limits against floods …
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        // … gzip and deflate with a limit, CONNECT to proxies, and the codecs between those values and SwiftNIO's …
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        // … structured fields (RFC 9651), which digests and resumable uploads are written in …
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
+        // … and SHA-256, for pins of public keys (RFC 7469) and the digests of downloads (RFC 9530).
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        // For MultipathOutbox alone, with the trait Outbox: its requests stand in an SQLite file. GRDB brings transactions
+        // on a queue of their own, WAL and migrations; it links the system's SQLite and has no dependency.
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
@@ -74,6 +100,60 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
+        // Whether a certificate is the host's (RFC 9525), for all here that speak TLS by NIOSSL.
+        .target(
+            name: "MultipathTLS",
+            dependencies: [
+                "Multipath", "MultipathNIO", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MultipathHTTP",
+            dependencies: [
+                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOExtras", package: "swift-nio-extras", condition: http),
+                .product(
+                    name: "RawStructuredFieldValues", package: "swift-http-structured-headers",
+                    condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+                .product(name: "NIOTLS", package: "swift-nio", condition: http),
+            ],
+            swiftSettings: strict),
+        // SwiftNIO's own module has the frames and the upgrade; the protocol's rules are here.
+        .target(
+            name: "MultipathWebSocket",
+            dependencies: [
+                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "MultipathOutbox",
+            dependencies: [
+                "Multipath", "LinuxNet",
+                // For its transport by HTTP, which is there with both traits.
+                .target(name: "MultipathHTTP", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "GRDB", package: "GRDB.swift", condition: outbox),
+            ],
+            swiftSettings: strict),
         .target(
             name: "MultipathTesting", dependencies: ["Multipath", "LinuxNet"], swiftSettings: strict),
         .target(
@@ -96,9 +176,8 @@ let package = Package(
         .target(
             name: "CommandTLS",
             dependencies: [
-                "Multipath", "LinuxNet", "CommandSupport",
+                "MultipathTLS", "CommandSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict),
@@ -191,6 +270,15 @@ let package = Package(
             name: "modeprobe", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"],
             path: "Tests/ModeProbe",
             swiftSettings: strict),
+        // The HTTP client that tests start in a lab.
+        .executableTarget(
+            name: "httpprobe",
+            dependencies: [
+                "MultipathHTTP", "Multipath", "LinuxNet",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            path: "Tests/HTTPProbe", swiftSettings: strict),
         // A thousand connections for a long time, of which nothing may grow.
         .executableTarget(
             name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
@@ -234,20 +322,70 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "MultipathHTTPTests",
+            dependencies: [
+                "MultipathHTTP", "Multipath", "MultipathTLS", "MultipathTesting", "LinuxNet", "LabNet",
+                "TestSupport",
+                "httpprobe", "mplab",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MultipathWebSocketTests",
+            dependencies: [
+                "MultipathWebSocket", "MultipathNIO", "TestSupport",
+                // SHA-1, for servers that a test makes of bytes.
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+                .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
+            ],
+            swiftSettings: strict),
+        // A process with an outbox, which its test kills.
+        .executableTarget(
+            name: "outbox-probe",
+            dependencies: [
+                "MultipathOutbox", "MultipathTesting",
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
+                .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
+            ],
+            path: "Tests/OutboxProbe", swiftSettings: strict),
+        .testTarget(
+            name: "MultipathOutboxTests",
+            dependencies: [
+                "MultipathOutbox", "MultipathTesting", "TestSupport", "outbox-probe",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: outbox),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
+                .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
+            ],
+            swiftSettings: strict),
         // The code in the documentation's pages, which scripts/snippets.py compares with it.
         .testTarget(
             name: "DocumentationSnippets",
             dependencies: [
-                "Multipath", "MultipathDNS", "MultipathNIO", "MultipathService", "MultipathTesting",
-                "NetworkLab",
+                "Multipath", "MultipathDNS", "MultipathHTTP", "MultipathNIO", "MultipathOutbox",
+                "MultipathService", "MultipathTesting", "MultipathWebSocket", "NetworkLab",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "PathDoctor", "LinuxNet",
-                "LabNet", "PathCore", "TestSupport",
+                "mpconnect", "mppaths", "mplab", "subflow-probe", "CommandSupport", "MultipathTLS",
+                "PathDoctor",
+                "LinuxNet", "LabNet", "PathCore", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -261,7 +399,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "soak", "subflow-probe",
+                "httpprobe", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

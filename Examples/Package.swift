@@ -30,9 +30,9 @@ let package = Package(
             dependencies: [
                 .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathNIO", package: "swift-multipath"),
+                .product(name: "MultipathTLS", package: "swift-multipath"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),

@@ -10,7 +10,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TARGETS = ["Multipath", "PathBroker", "PathCore", "LinuxNet", "LabNet", "NetworkLab"]
+TARGETS = [
+    "Multipath", "MultipathHTTP", "MultipathWebSocket", "PathBroker", "PathCore", "LinuxNet", "LabNet", "NetworkLab"]
 DECLARATION = re.compile(
     r"^(?:@\w+(?:\([^)]*\))? )*(?:(?:public|package|internal|final|indirect|nonisolated) )*"
     r"(?:struct|class|enum|protocol|actor|typealias) (\w+)", re.MULTILINE)

@@ -3,7 +3,7 @@
 # A warning is an error: a link that leads nowhere, a parameter that is not documented where others of its function are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modules=(PathCore Multipath MultipathNIO MultipathDNS MultipathService MultipathTesting NetworkLab)
+modules=(PathCore Multipath MultipathNIO MultipathTLS MultipathHTTP MultipathWebSocket MultipathOutbox MultipathDNS MultipathService MultipathTesting NetworkLab)
 target=.build/documentation
 
 scripts/snippets.py
@@ -13,7 +13,7 @@ trap 'rm -rf "$log" "$graphs"' EXIT
 # The same build as the tests', so that nothing is built twice. Where the tests were not built, it fails for their own
 # module after it has written all others: so the files tell whether it did what is wanted here.
 begun=$(mktemp -p "$graphs")
-swift package --traits Service dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
+swift package --traits Service,HTTP,Outbox dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
 made=$(sed -n 's/^Files written to //p' "$log")
 for module in "${modules[@]}"; do
     if [ ! "$made/$module.symbols.json" -nt "$begun" ]; then

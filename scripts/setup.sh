@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
-        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl)
+        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets)
 fi
 if [ "${1:-}" = bench ]; then
     packages+=(iproute2 util-linux curl iperf3 mptcpize mptcpd mptcpd-plugins valgrind binutils dbus-daemon
@@ -16,6 +16,7 @@ if [ "${1:-}" = bench ]; then
     python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 
+if [ "${1:-}" = docs ]; then packages+=(libsqlite3-dev); fi
 if [ "${1:-}" = docs ]; then command -v python3 > /dev/null || packages+=(python3); fi
 
 if ! command -v swift > /dev/null; then

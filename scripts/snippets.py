@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "Document
 BLOCK = re.compile(r"^```(swift[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REGION = re.compile(r"^ *// snippet\n(.*?)^ *// end\n", re.MULTILINE | re.DOTALL)
 IMPORTS = re.compile(r"\A(?:import \w+\n)+\n")
-IMPORT = re.compile(r"^(?:public )?import (\w+)", re.MULTILINE)
+IMPORT = re.compile(r"^ *(?:public )?import (\w+)", re.MULTILINE)
 
 
 def compare(page, is_writing):

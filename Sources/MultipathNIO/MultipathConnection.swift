@@ -151,6 +151,13 @@ public final class MultipathConnection: Sendable {
     /// where no snapshot has come yet, and where the interface is gone.
     public var currentPath: ConnectionPath? { follower.currentPath }
 
+    /// Calls a closure with what happens from now on, on a thread that must not be held up. What is the case already is
+    /// told first.
+    package func observe(_ body: @escaping @Sendable (ConnectionEvent) -> Void) { follower.observe(body) }
+
+    /// Closes the channel without TLS's farewell: over a path that carries nothing it would wait for an answer.
+    package func closeAtOnce() { channel.closeAtOnce() }
+
     /// What carries the bytes now.
     public var transport: Transport { follower.transport }
 

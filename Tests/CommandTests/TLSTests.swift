@@ -1,5 +1,6 @@
 import CommandSupport
 import Foundation
+import MultipathTLS
 import TestSupport
 import Testing
 

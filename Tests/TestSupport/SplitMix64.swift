@@ -1,6 +1,6 @@
 /// A seeded generator (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014): the
 /// same seed gives the same worlds on every machine, so a failure can be run again from its message.
-public struct SplitMix64: RandomNumberGenerator {
+public struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     public init(seed: UInt64) { state = seed }

@@ -6,6 +6,7 @@
 import Foundation
 import Multipath
 import MultipathNIO
+import MultipathTLS
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
@@ -22,7 +23,7 @@ let (host, path) = (arguments[1], arguments[3])
 var configuration = TLSConfiguration.makeClientConfiguration()
 configuration.applicationProtocols = ["h2"]
 if arguments.count > 4 { configuration.trustRoots = .file(arguments[4]) }
-let context = try NIOSSLContext(configuration: configuration)
+let tls = try TLSClient(host: host, configuration: configuration)
 
 var addresses: [String: [IPAddress]] = [:]
 if arguments.count > 5 {
@@ -30,16 +31,11 @@ if arguments.count > 5 {
 }
 
 do {
-    let connected = try await MultipathBootstrap(
-        group: .singletonMultiThreadedEventLoopGroup,
-        connector: Connector(resolver: StaticResolver(addresses))
-    )
-    .protocolHandlers {
-        guard let tls = try? NIOSSLClientHandler(context: context, serverHostname: host) else { return [] }
-        return [tls, CertificateName(host)]
-    }
-    .raceUntil(.tlsHandshakeCompleted)
-    .connect(host: host, port: port) { channel in
+    let connected = try await tls.apply(
+        to: MultipathBootstrap(
+            group: .singletonMultiThreadedEventLoopGroup,
+            connector: Connector(resolver: StaticResolver(addresses)))
+    ).connect(host: host, port: port) { channel in
         // Runs for each attempt whose TCP is up; what HTTP/2 says first goes out when its TLS is.
         channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(mode: .client) {

@@ -1,31 +1,54 @@
-import CommandSupport
 import LinuxNet
-public import Multipath
 public import NIOCore
 public import NIOSSL
 import NIOTLS
 
-/// Stands behind TLS, looks at the certificate's names once more, and puts TLS's errors into words that say what to do about
-/// them.
-public final class CertificateGuard: ChannelInboundHandler {
+/// Stands behind NIOSSL's client handler until the handshake is complete: looks at the certificate's names once more, at its
+/// key where the caller pins that, and puts TLS's errors into words.
+///
+/// NIOSSL takes a certificate for the connected address as well where a name was asked for. That is not enough: the
+/// certificate is to prove that the host at the address has the name (RFC 9525 section 6).
+///
+/// ```swift
+/// bootstrap.protocolHandlers { [tls, CertificateCheck(name: "media.example")] }
+/// ```
+public final class CertificateCheck: ChannelInboundHandler {
     public typealias InboundIn = ByteBuffer
 
     private let name: String?
+    private let inspect: (@Sendable (NIOSSLCertificate) throws -> Void)?
 
-    /// - Parameter name: what the certificate must be for; nil where any is accepted, or an address was asked for.
-    public init(name: String?) { self.name = name }
+    /// - Parameters:
+    ///   - name: what the certificate must be for; nil where any is accepted, or an address was asked for.
+    ///   - inspect: looks at a server's own certificate that is trusted and has the name; what it throws ends the
+    ///     connection.
+    public init(name: String?, inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil) {
+        self.name = name
+        self.inspect = inspect
+    }
 
     public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // NIOSSL takes a certificate for the connected address as well where a name was asked for. That is not
-        // enough: the certificate is to prove that the host at the address has the name.
-        if case .handshakeCompleted = event as? TLSUserEvent, let name {
-            let names = certificate(context)?.dnsNames ?? []
-            guard CertificateNames.match(name, names) else {
-                context.fireErrorCaught(wrongName(names))
+        if case .handshakeCompleted = event as? TLSUserEvent {
+            do {
+                try check(certificate(context))
+            } catch {
+                context.fireErrorCaught(error)
                 return context.close(promise: nil)
             }
         }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    private func check(_ certificate: NIOSSLCertificate?) throws {
+        if let name {
+            let names = certificate?.dnsNames ?? []
+            guard CertificateNames.match(name, names) else { throw wrongName(names) }
+        }
+        guard let inspect else { return }
+        guard let certificate else {
+            throw CertificateFailure(.untrusted, reason: "the server has no certificate", names: [])
+        }
+        try inspect(certificate)
     }
 
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -38,12 +61,14 @@ public final class CertificateGuard: ChannelInboundHandler {
             let words = Self.words(failure)
             guard words.contains("CERTIFICATE_VERIFY_FAILED") else { return TLSFailure(words: words) }
             return CertificateFailure(
-                reason: "the certificate is not trusted: \(reason(context)) (\(words))",
+                .untrusted, reason: "the certificate is not trusted: \(reason(context)) (\(words))",
                 names: certificate(context)?.dnsNames ?? [])
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             return wrongName(certificate(context)?.dnsNames ?? [])
         case NIOSSLError.uncleanShutdown:
-            return TLSFailure(words: "the peer closed without TLS's farewell, so bytes may be missing")
+            var failure = TLSFailure(words: "the peer closed without TLS's farewell, so bytes may be missing")
+            failure.isTruncation = true
+            return failure
         default: return error
         }
     }
@@ -51,6 +76,7 @@ public final class CertificateGuard: ChannelInboundHandler {
     private func wrongName(_ names: [String]) -> CertificateFailure {
         let list = names.isEmpty ? "no name" : names.joined(separator: ", ")
         return CertificateFailure(
+            .wrongName,
             reason: "the certificate is for other names; \(name ?? "the address") is not among them: \(list)",
             names: names)
     }
@@ -86,35 +112,4 @@ extension NIOSSLCertificate {
         _subjectAlternativeNames().filter { $0.nameType == .dnsName }
             .map { String(decoding: $0.contents, as: UTF8.self) }
     }
-}
-
-extension TLSVersion {
-    /// `TLSv1.3`
-    public var words: String {
-        switch self {
-        case .tlsv1: "TLSv1"
-        case .tlsv11: "TLSv1.1"
-        case .tlsv12: "TLSv1.2"
-        case .tlsv13: "TLSv1.3"
-        }
-    }
-}
-
-/// What TLS says went wrong.
-public struct TLSFailure: Error, CustomStringConvertible {
-    public var words: String
-
-    public init(words: String) { self.words = words }
-
-    public var description: String { "TLS: \(words)" }
-}
-
-/// The certificate is not one for the host: another host is there.
-public struct CertificateFailure: PeerRefutation, CustomStringConvertible {
-    /// Why.
-    public var reason: String
-    /// The DNS names that it is for.
-    public var names: [String]
-
-    public var description: String { "TLS: \(reason)" }
 }

@@ -1,5 +1,7 @@
 /// Whether a certificate is one for a name (RFC 9525 section 6.3).
 public enum CertificateNames {
+    /// Whether one of a certificate's names is the one that was asked for.
+    ///
     /// - Parameters:
     ///   - name: what the user asked for; no address.
     ///   - presented: the certificate's DNS names. Each may begin with `*.`, for exactly one label.

@@ -1,0 +1,277 @@
+#if HTTP
+    import HTTPTypes
+    import LinuxNet
+    import NIOCore
+
+    /// One request on its way and its answer: what the caller's task and the connection's event loop share.
+    ///
+    /// The loop says what arrives (`received`, `ended`, `failed`); the task asks for the head, the body's parts and room to write.
+    /// Each is told an end once, and both may end it at any time.
+    final class Exchange: Sendable {
+        typealias Parts = NIOThrowingAsyncSequenceProducer<
+            ByteBuffer, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, Demand
+        >
+
+        /// What goes out with the head.
+        enum Outgoing: Sendable {
+            case none
+            case bytes(ByteBuffer)
+            /// Written by the caller, of this length where it is known.
+            case streamed(length: Int64?)
+        }
+
+        /// The answer's head, with the parts that follow.
+        struct Head: Sendable {
+            var response: HTTPResponse
+            var parts: Parts
+        }
+
+        /// How far it had come when it failed.
+        struct Progress: Sendable {
+            /// Whether anything of the request may have reached the server.
+            var isSent = false
+            /// Whether anything of the answer arrived.
+            var isAnswered = false
+        }
+
+        private struct State {
+            var waiter: CheckedContinuation<Head, any Error>?
+            var head: Result<Head, any Error>?
+            var source: Parts.Source?
+            var end: Result<HTTPFields?, any Error>?
+            var handler: NIOLoopBound<ExchangeHandler>?
+            var progress = Progress()
+            var written: Int64 = 0
+            var pendingWrite: EventLoopFuture<Void>?
+            var requestTrailers: HTTPFields?
+            var attachment: CheckedContinuation<Void, Never>?
+        }
+
+        let request: HTTPRequest
+        let outgoing: Outgoing
+        let stallTimeout: TimeAmount
+        let decompression: HTTPRequestOptions.Decompression
+        let record: MetricsRecord
+        /// Hears of answers before the answer, on the event loop.
+        let informational: (@Sendable (HTTPResponse, HTTPRequest) -> Void)?
+        private let state = Locked(State())
+
+        init(
+            _ request: HTTPRequest, _ outgoing: Outgoing, stallTimeout: Duration,
+            decompression: HTTPRequestOptions.Decompression, record: MetricsRecord,
+            informational: (@Sendable (HTTPResponse, HTTPRequest) -> Void)? = nil
+        ) {
+            self.request = request
+            self.outgoing = outgoing
+            self.stallTimeout = .nanoseconds(stallTimeout.wholeNanoseconds)
+            self.decompression = decompression
+            self.record = record
+            self.informational = informational
+        }
+
+        // MARK: The caller's task
+
+        /// The answer's head. Asked for once; a cancelled task ends the exchange.
+        nonisolated(nonsending) func head() async throws -> Head {
+            try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let known = state.withLock { state -> Result<Head, any Error>? in
+                        defer { state.head = nil }
+                        if let head = state.head { return head }
+                        state.waiter = continuation
+                        return nil
+                    }
+                    if let known { continuation.resume(with: known) }
+                }
+            } onCancel: {
+                abort(CancellationError())
+            }
+        }
+
+        /// How far it has come.
+        var progress: Progress { state.withLock { $0.progress } }
+
+        /// Whether it has ended, well or not.
+        var isOver: Bool { state.withLock { $0.end != nil } }
+
+        /// The fields behind the body; nil before its end.
+        var trailers: HTTPFields? { state.withLock { try? $0.end?.get() } }
+
+        /// - Throws: why the answer is not complete.
+        func ensureComplete() throws {
+            switch state.withLock({ $0.end }) {
+            case .success?: return
+            case .failure(let error)?: throw error
+            // A cancelled task's sequence ends without a word.
+            case nil: throw CancellationError()
+            }
+        }
+
+        /// The caller wants no more of the answer. What is left of a short one is read and dropped, so that the connection can
+        /// be used again.
+        func discard() { onLoop { $0.discard($1) } }
+
+        /// Ends it, from any thread, unless it has ended.
+        func abort(_ error: any Error) {
+            failed(error)
+            onLoop { $0.abort($1) }
+        }
+
+        private func onLoop(_ body: @escaping @Sendable (ExchangeHandler, Exchange) -> Void) {
+            guard let handler = state.withLock({ $0.handler }) else { return }
+            handler.execute { body($0, self) }
+        }
+
+        // MARK: The request's body
+
+        /// Returns when a connection carries it, or it has ended: before, there is no room to write.
+        func waitForConnection() async {
+            await withCheckedContinuation { continuation in
+                let isKnown = state.withLock { state in
+                    guard state.handler == nil, state.end == nil else { return true }
+                    state.attachment = continuation
+                    return false
+                }
+                if isKnown { continuation.resume() }
+            }
+        }
+
+        /// Sends a part of the body, and returns when the one before has left: so two are under way at most.
+        func write(_ bytes: ByteBuffer) async throws {
+            try Task.checkCancellation()
+            let (handler, before) = try state.withLock { state in
+                if case .failure(let error)? = state.end { throw error }
+                state.written += Int64(bytes.readableBytes)
+                if case .streamed(let length?) = outgoing, state.written > length {
+                    throw MultipathHTTPError(.bodyLengthMismatch, "the body is longer than \(length) bytes")
+                }
+                return (state.handler, state.pendingWrite)
+            }
+            // An answer that came early ends the body.
+            guard let handler else { throw MultipathHTTPError(.connectionLost, "the request has ended") }
+            let written = handler.eventLoop.flatSubmit {
+                handler.value.write(bytes, for: self, handler.eventLoop)
+            }
+            state.withLock { $0.pendingWrite = written }
+            try await before?.get()
+        }
+
+        func setTrailers(_ trailers: HTTPFields) { state.withLock { $0.requestTrailers = trailers } }
+
+        /// The body is written.
+        func finishBody() async throws {
+            let (handler, before, trailers) = try state.withLock { state in
+                if case .streamed(let length?) = outgoing, state.written != length {
+                    throw MultipathHTTPError(
+                        .bodyLengthMismatch, "the body has \(state.written) bytes instead of \(length)")
+                }
+                return (state.handler, state.pendingWrite, state.requestTrailers)
+            }
+            guard let handler else { return }
+            try await before?.get()
+            try await handler.eventLoop.submit { handler.value.endBody(trailers, for: self) }.get()
+        }
+
+        // MARK: The connection's loop
+
+        /// - Returns: false where it has ended already, and nothing is to be sent.
+        func attach(_ handler: NIOLoopBound<ExchangeHandler>) -> Bool {
+            let (isWanted, attachment) = state.withLock { state in
+                guard state.end == nil else { return (false, state.attachment.take()) }
+                state.handler = handler
+                state.progress.isSent = true
+                return (true, state.attachment.take())
+            }
+            attachment?.resume()
+            return isWanted
+        }
+
+        func received(_ response: HTTPResponse, _ demand: Demand) {
+            let new = Parts.makeSequence(
+                backPressureStrategy: .init(lowWatermark: 2, highWatermark: 8), finishOnDeinit: false,
+                delegate: demand)
+            let head = Head(response: response, parts: new.sequence)
+            let waiter = state.withLock { state -> CheckedContinuation<Head, any Error>? in
+                guard state.end == nil else {
+                    new.source.finish()
+                    return nil
+                }
+                state.progress.isAnswered = true
+                state.source = new.source
+                if let waiter = state.waiter.take() { return waiter }
+                state.head = .success(head)
+                return nil
+            }
+            record.update { $0.responseStart = record.elapsed }
+            waiter?.resume(returning: head)
+        }
+
+        /// - Returns: whether more is wanted now.
+        func received(_ part: ByteBuffer) -> Bool {
+            guard let source = state.withLock({ $0.source }) else { return true }
+            record.update { $0.bodyBytesReceived += Int64(part.readableBytes) }
+            return switch source.yield(part) {
+            case .produceMore, .dropped: true
+            case .stopProducing: false
+            }
+        }
+
+        func ended(_ trailers: HTTPFields?) { end(.success(trailers)) }
+
+        /// Has no effect after the end.
+        func failed(_ error: any Error) { end(.failure(error)) }
+
+        private func end(_ result: Result<HTTPFields?, any Error>) {
+            typealias Told = (
+                Parts.Source?, CheckedContinuation<Head, any Error>?, CheckedContinuation<Void, Never>?
+            )
+            let told = state.withLock { state -> Told? in
+                guard state.end == nil else { return nil }
+                state.end = result
+                if case .success = result { state.handler = nil }
+                if case .failure(let error) = result, state.source == nil, state.waiter == nil {
+                    state.head = .failure(error)
+                }
+                return (state.source.take(), state.waiter.take(), state.attachment.take())
+            }
+            guard let (source, waiter, attachment) = told else { return }
+            attachment?.resume()
+            record.update { $0.responseEnd = record.elapsed }
+            switch result {
+            case .success:
+                source?.finish()
+                // An end without a head is none that a parser tells.
+                waiter?.resume(throwing: MultipathHTTPError(.malformedAnswer, "the answer has no head"))
+            case .failure(let error):
+                source?.finish(error)
+                waiter?.resume(throwing: error)
+            }
+        }
+
+        /// The body's reader wants more, or has gone.
+        final class Demand: NIOAsyncSequenceProducerDelegate {
+            private let handler: NIOLoopBound<ExchangeHandler>
+            private let exchange: Exchange
+
+            init(_ handler: NIOLoopBound<ExchangeHandler>, _ exchange: Exchange) {
+                self.handler = handler
+                self.exchange = exchange
+            }
+
+            func produceMore() { handler.execute { [exchange] in $0.resume(exchange) } }
+
+            func didTerminate() {
+                // Mostly everything was read: no loop is to be woken for that.
+                guard !exchange.isOver else { return }
+                handler.execute { [exchange] in $0.discard(exchange) }
+            }
+        }
+    }
+
+    extension NIOLoopBound {
+        /// Runs a closure with the value on its loop, later.
+        func execute(_ body: @escaping @Sendable (Value) -> Void) {
+            eventLoop.execute { body(self.value) }
+        }
+    }
+#endif

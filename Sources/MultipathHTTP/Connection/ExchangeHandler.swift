@@ -1,0 +1,293 @@
+#if HTTP
+    import HTTPTypes
+    import NIOCore
+    import NIOHTTP1
+    import NIOHTTPTypes
+
+    /// The last handler of a channel that carries requests: an HTTP/1.1 connection, which carries one exchange after the other,
+    /// or a stream of HTTP/2, which carries one.
+    ///
+    /// Back-pressure: while the body's reader is behind, the channel reads no more. All on the channel's loop.
+    final class ExchangeHandler: ChannelDuplexHandler {
+        typealias InboundIn = HTTPResponsePart
+        typealias OutboundIn = HTTPRequestPart
+        typealias OutboundOut = HTTPRequestPart
+
+        enum Kind: Sendable {
+            case http1
+            case stream
+        }
+
+        /// An answer that its reader leaves is read to its end where that is no farther than this: less than a new connection
+        /// costs.
+        private static let mostDiscarded = 64 * 1024
+
+        private let kind: Kind
+        /// Hears of each exchange's end, and whether the connection can carry another one.
+        private let ended: (_ isReusable: Bool) -> Void
+        /// Why the whole connection has failed, where that is known better than this channel knows it.
+        private let connectionError: () -> (any Error)?
+        /// Whether the server has said that it did not process the exchange.
+        private let isUnprocessed: () -> Bool
+        private var context: ChannelHandlerContext?
+        private var exchange: Exchange?
+        private var isRequestComplete = false
+        private var hasHead = false
+        /// Whether the connection outlives the answer (RFC 9112 section 9.3).
+        var persists = true
+        /// Nil while the answer is wanted; else how many more bytes of it are read and dropped.
+        private var discardable: Int?
+        private var isPaused = false
+        /// An error is about to be told.
+        private var isFailing = false
+        private var hasPendingRead = false
+        private var lastActivity = NIODeadline.now()
+        private var stallCheck: Scheduled<Void>?
+
+        init(
+            _ kind: Kind, connectionError: @escaping () -> (any Error)? = { nil },
+            isUnprocessed: @escaping () -> Bool = { false },
+            ended: @escaping (_ isReusable: Bool) -> Void
+        ) {
+            self.kind = kind
+            self.connectionError = connectionError
+            self.isUnprocessed = isUnprocessed
+            self.ended = ended
+        }
+
+        func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+        func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+        // MARK: The exchange
+
+        /// Sends a request. Where the channel has closed meanwhile, the exchange fails without having been sent.
+        func begin(_ exchange: Exchange) {
+            guard let context, context.channel.isActive, self.exchange == nil else {
+                exchange.failed(
+                    MultipathHTTPError(
+                        .connectionLost, "the connection had closed before", underlying: connectionError()))
+                return ended(false)
+            }
+            guard exchange.attach(NIOLoopBound(self, eventLoop: context.eventLoop)) else {
+                return ended(true)
+            }
+            self.exchange = exchange
+            (isRequestComplete, hasHead, persists, discardable) = (false, false, true, nil)
+            lastActivity = .now()
+            exchange.record.update { $0.requestStart = exchange.record.elapsed }
+            write(.head(exchange.request), context)
+            switch exchange.outgoing {
+            case .none: endRequest(nil, context)
+            case .bytes(let bytes):
+                if bytes.readableBytes > 0 { write(.body(bytes), context) }
+                endRequest(nil, context)
+            case .streamed: break
+            }
+            context.flush()
+            if self.exchange === exchange { scheduleStallCheck(exchange.stallTimeout) }
+        }
+
+        func write(
+            _ bytes: ByteBuffer, for exchange: Exchange, _ loop: any EventLoop
+        ) -> EventLoopFuture<Void> {
+            guard let context, self.exchange === exchange, !isRequestComplete else {
+                // The answer came before the body's end: its writer stops at the next part.
+                return loop.makeFailedFuture(MultipathHTTPError(.connectionLost, "the request has ended"))
+            }
+            let written = context.eventLoop.makePromise(of: Void.self)
+            context.writeAndFlush(wrapOutboundOut(.body(bytes)), promise: written)
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            return written.futureResult.map { bound.value.lastActivity = .now() }
+        }
+
+        func endBody(_ trailers: HTTPFields?, for exchange: Exchange) {
+            guard let context, self.exchange === exchange, !isRequestComplete else { return }
+            endRequest(trailers, context)
+            context.flush()
+        }
+
+        private func endRequest(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
+            isRequestComplete = true
+            write(.end(trailers), context)
+        }
+
+        private func write(_ part: HTTPRequestPart, _ context: ChannelHandlerContext) {
+            context.write(wrapOutboundOut(part), promise: nil)
+        }
+
+        /// The reader has gone.
+        func discard(_ exchange: Exchange) {
+            guard self.exchange === exchange, discardable == nil else { return }
+            // A body that is still being written has no reader for its answer either.
+            guard kind == .http1, isRequestComplete, hasHead else { return end(CancellationError()) }
+            discardable = Self.mostDiscarded
+            resume(exchange)
+        }
+
+        func abort(_ exchange: Exchange) {
+            guard self.exchange === exchange else { return }
+            end(CancellationError())
+        }
+
+        /// The reader has room again.
+        func resume(_ exchange: Exchange) {
+            guard self.exchange === exchange else { return }
+            readOn()
+        }
+
+        private func readOn() {
+            isPaused = false
+            lastActivity = .now()
+            guard hasPendingRead else { return }
+            hasPendingRead = false
+            context?.read()
+        }
+
+        // MARK: The channel
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard let exchange else {
+                // What was not asked for can't be told from the answer to what comes next.
+                if kind == .http1 { context.close(promise: nil) }
+                return
+            }
+            lastActivity = .now()
+            switch unwrapInboundIn(data) {
+            case .head(let response): received(response, exchange, context)
+            case .body(let part):
+                if let left = discardable {
+                    guard left >= part.readableBytes else {
+                        return end(CancellationError())
+                    }
+                    discardable = left - part.readableBytes
+                } else if !exchange.received(part) {
+                    isPaused = true
+                }
+            case .end(let trailers): complete(exchange, trailers, context)
+            }
+        }
+
+        private func received(
+            _ response: HTTPResponse, _ exchange: Exchange, _ context: ChannelHandlerContext
+        ) {
+            if response.status == .switchingProtocols {
+                return end(
+                    MultipathHTTPError(.unexpectedUpgrade, "the server changed the protocol, unasked"))
+            }
+            guard response.status.kind != .informational else {
+                exchange.informational?(response, exchange.request)
+                return
+            }
+            hasHead = true
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            exchange.received(response, Exchange.Demand(bound, exchange))
+        }
+
+        private func complete(_ exchange: Exchange, _ trailers: HTTPFields?, _ context: ChannelHandlerContext)
+        {
+            let isReusable = kind == .stream || persists && isRequestComplete
+            leave()
+            // The connection first: the caller's next request is to find it free.
+            ended(isReusable)
+            exchange.ended(trailers)
+            if kind == .http1, !isReusable || !isRequestComplete { return context.close(promise: nil) }
+            if kind == .stream, !isRequestComplete { context.close(promise: nil) }
+            if hasPendingRead { readOn() }
+        }
+
+        /// Ends the exchange before its time; the channel can't be used any more.
+        private func end(_ error: any Error) {
+            guard let exchange else { return }
+            leave()
+            ended(kind == .stream)
+            exchange.failed(error)
+            context?.close(promise: nil)
+        }
+
+        private func leave() {
+            exchange = nil
+            isPaused = false
+            stallCheck?.cancel()
+            stallCheck = nil
+        }
+
+        func read(context: ChannelHandlerContext) {
+            if isPaused { hasPendingRead = true } else { context.read() }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            if kind == .stream, exchange != nil {
+                // What is said of the connection, GOAWAY say, comes after what that does to its streams.
+                let bound = NIOLoopBound((self, error), eventLoop: context.eventLoop)
+                isFailing = true
+                context.eventLoop.execute { bound.value.0.fail(bound.value.1) }
+            } else if exchange != nil {
+                fail(error)
+            }
+            context.close(promise: nil)
+        }
+
+        private func fail(_ error: any Error) {
+            guard let exchange else { return }
+            if isUnprocessed(), !hasHead {
+                exchange.failed(
+                    MultipathHTTPError(.refused, "the server did not process the request", underlying: error))
+            } else {
+                exchange.failed(MultipathHTTPError(connectionError() ?? error, hasHead: hasHead))
+            }
+            end(error)
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            if let exchange, !isFailing {
+                let error =
+                    connectionError().map { MultipathHTTPError($0, hasHead: hasHead) }
+                    ?? MultipathHTTPError(
+                        hasHead ? .bodyCutShort : .connectionLost,
+                        "the connection closed before the answer was complete")
+                exchange.failed(error)
+                end(error)
+            }
+            context.fireChannelInactive()
+        }
+
+        // MARK: Stalls
+
+        private func scheduleStallCheck(_ delay: TimeAmount) {
+            guard let context else { return }
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            stallCheck = context.eventLoop.scheduleTask(in: delay) { bound.value.checkForStall() }
+        }
+
+        private func checkForStall() {
+            guard let exchange else { return }
+            // While the reader is behind it is not the network that stalls.
+            if isPaused { lastActivity = .now() }
+            let due = lastActivity + exchange.stallTimeout
+            guard due <= .now() else { return scheduleStallCheck(due - .now()) }
+            let error = MultipathHTTPError(
+                .stalled, "not a byte came or went for \(Double(exchange.stallTimeout.nanoseconds) / 1e9) s")
+            exchange.failed(error)
+            end(error)
+        }
+    }
+
+    /// Stands between HTTP/1.1's decoder and the exchange, and reads what swift-http-types leaves out: whether the connection
+    /// outlives the answer (RFC 9112 section 9.3).
+    final class PersistenceObserver: ChannelInboundHandler {
+        typealias InboundIn = HTTPClientResponsePart
+        typealias InboundOut = HTTPClientResponsePart
+
+        private let handler: ExchangeHandler
+
+        init(_ handler: ExchangeHandler) { self.handler = handler }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            if case .head(let head) = unwrapInboundIn(data), head.status.code >= 200 {
+                handler.persists = head.isKeepAlive
+            }
+            context.fireChannelRead(data)
+        }
+    }
+#endif

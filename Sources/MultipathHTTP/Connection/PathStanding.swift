@@ -1,0 +1,70 @@
+#if HTTP
+    import LinuxNet
+    import Multipath
+    internal import MultipathNIO
+
+    /// What a connection's path is to the next request.
+    enum PathStanding: Sendable, Hashable {
+        /// It is the one that a new connection would take.
+        case good
+        /// The connection has left the path that it began on: it works, but towards most servers it is slow for good, because
+        /// its sender's buffer never grows again ("What the kernel does" in the documentation).
+        case moved
+        /// A new connection would take a better path.
+        case bettered
+        /// No path is left that the connection may use, and it waits for one: MPTCP outlives that.
+        case waiting
+        /// The path does not carry the connection any more, which can't leave it: plain TCP.
+        case failed
+        /// The connection's rules do not allow the path any more.
+        case refused
+    }
+
+    /// Reads a connection's standing from its events. It lives on the thread that tells them.
+    final class PathStandingObserver: @unchecked Sendable {
+        private let isMPTCP: Bool
+        /// The interface that the connection came about over.
+        private let began: String?
+        private var isViable = true
+        private var isRefused = false
+        private var isBettered = false
+        private var hasMoved = false
+        private var told = PathStanding.good
+
+        convenience init(_ connection: MultipathConnection) {
+            self.init(
+                isMPTCP: connection.transport.isMPTCP, began: connection.establishment?.interface)
+        }
+
+        init(isMPTCP: Bool, began: String?) {
+            self.isMPTCP = isMPTCP
+            self.began = began
+        }
+
+        /// - Returns: the standing where it is another now.
+        func ingest(_ event: ConnectionEvent) -> PathStanding? {
+            switch event {
+            case .viabilityChanged(let isViable, _): self.isViable = isViable
+            case .betterPathAvailable(let name): isBettered = name != nil
+            case .pathChanged(let path):
+                // Once is for good: the subflow that it began with has ended.
+                if isMPTCP, path.interface != began { hasMoved = true }
+                isRefused = path.refusal != nil
+            case .pathNotAllowed: isRefused = true
+            case .steering(.moved(_, let to, _)): if to != began { hasMoved = true }
+            default: return nil
+            }
+            let now = standing
+            guard now != told else { return nil }
+            told = now
+            return now
+        }
+
+        private var standing: PathStanding {
+            if isRefused { return .refused }
+            if !isViable { return isMPTCP ? .waiting : .failed }
+            if hasMoved { return .moved }
+            return isBettered ? .bettered : .good
+        }
+    }
+#endif

@@ -1,0 +1,100 @@
+#if HTTP
+    public import Multipath
+    import NIOHTTPCompression
+
+    /// What one request may do. The client's own options hold where a request says nothing else. The names are URLSession's
+    /// where it has one.
+    ///
+    /// ```swift
+    /// try await client.get("https://media.example/a.jpg") { $0.allowsExpensiveNetworkAccess = false }
+    /// ```
+    public struct HTTPRequestOptions: Sendable {
+        /// Which paths the request may use, and which it likes best. `allowsExpensiveNetworkAccess` and
+        /// `allowsConstrainedNetworkAccess` are part of it.
+        public var policy = PathPolicy()
+        /// What happens to an MPTCP connection when its path goes bad.
+        public var mode = MultipathMode.handover
+
+        /// Whether paths that cost money may be used. True unless set.
+        public var allowsExpensiveNetworkAccess: Bool {
+            get { policy.allowsExpensivePaths }
+            set { policy.allowsExpensivePaths = newValue }
+        }
+        /// Whether paths on which the user asked to save data (Low Data Mode) may be used. True unless set.
+        public var allowsConstrainedNetworkAccess: Bool {
+            get { policy.allowsConstrainedPaths }
+            set { policy.allowsConstrainedPaths = newValue }
+        }
+        /// Whether to wait where no path is allowed or there is none, as long as `requestTimeout` lets it. Otherwise that is an
+        /// error at once.
+        public var waitsForConnectivity = false
+
+        /// How long it may take until there is a connection, TLS included. 10 s unless set.
+        public var connectTimeout = Duration.seconds(10)
+        /// From the call until the answer's last byte, with all redirects and repetitions; nil for as long as it takes.
+        public var requestTimeout: Duration?
+        /// How long not a byte may come or go once the request is sent. A body that the caller does not read is no stall.
+        /// 60 s unless set.
+        public var stallTimeout = Duration.seconds(60)
+
+        /// Urgency and whether parts of the answer are useful on their own (RFC 9218), for servers that heed it; nil to say
+        /// nothing.
+        public var priority: Priority?
+        /// How many redirects are followed; 0 hands each to the caller. 10 unless set.
+        public var maximumRedirects = 10
+        /// Whether gzip and deflate are asked for and undone.
+        public var decompression = Decompression.enabled()
+        /// How often a request is sent again that broke where that is safe (RFC 9110 section 9.2.2). Twice unless set.
+        public var maximumRetries = 2
+
+        /// The defaults.
+        public init() {}
+
+        /// A request's priority (RFC 9218 section 4).
+        public struct Priority: Sendable, Hashable {
+            /// From 0, the most urgent, to 7.
+            public var urgency: Int
+            /// Whether the answer is useful while it arrives.
+            public var isIncremental: Bool
+
+            /// A priority. What is outside of 0 to 7 counts as the nearest of them.
+            public init(urgency: Int = 3, isIncremental: Bool = false) {
+                self.urgency = min(max(urgency, 0), 7)
+                self.isIncremental = isIncremental
+            }
+
+            var field: String { isIncremental ? "u=\(urgency), i" : "u=\(urgency)" }
+        }
+
+        /// What is done about compressed bodies. The answer's fields stay as the server sent them.
+        public struct Decompression: Sendable, Hashable {
+            /// How many times its size a body may swell; nil where it is not undone.
+            var ratio: Int?
+
+            /// gzip and deflate are asked for and undone.
+            ///
+            /// - Parameter maximumRatio: how many times its size a body may swell. 200 unless set; deflate can do some 1,000.
+            public static func enabled(maximumRatio: Int = 200) -> Decompression {
+                Decompression(ratio: max(maximumRatio, 1))
+            }
+
+            /// Bodies are handed on as they come, and `identity` is asked for.
+            public static let disabled = Decompression(ratio: nil)
+
+            var limit: NIOHTTPDecompression.DecompressionLimit? { ratio.map { .ratio($0) } }
+        }
+    }
+
+    extension HTTPRequestOptions {
+        /// How a connection for this request is made.
+        var connectionConfiguration: ConnectionConfiguration {
+            var configuration = ConnectionConfiguration()
+            configuration.policy = policy
+            configuration.mode = mode
+            configuration.connectTimeout = connectTimeout
+            // Only what the caller forbids ends a request in the middle.
+            configuration.whenPathIsRefused = .close
+            return configuration
+        }
+    }
+#endif

@@ -1,0 +1,95 @@
+#if HTTP
+    import Foundation
+    import TestSupport
+    import Testing
+
+    extension Labs {
+        @Suite("Requests by HTTP while Wi-Fi goes")
+        struct HTTP {
+            private static let links = [
+                "--wifi", "rtt=20ms,rate=50mbit,queue=40ms", "--cellular", "rtt=40ms,rate=50mbit,queue=40ms",
+            ]
+            private static let tcp = [
+                "--wifi", "rtt=20ms,rate=50mbit,queue=40ms,middlebox=strip", "--cellular",
+                "rtt=40ms,rate=50mbit,queue=40ms,middlebox=strip",
+            ]
+
+            private func probe(
+                _ links: [String], _ words: String, then script: String = ""
+            ) throws -> [Substring: Substring] {
+                let outcome = try LabCommand.lab(
+                    links,
+                    """
+                    '\(LabCommand.program("httpprobe"))' \(words) &
+                    probe=$!
+                    mplab='\(LabCommand.program("mplab"))'
+                    \(script)
+                    wait $probe
+                    """)
+                try #require(outcome.status == 0, "\(outcome)")
+                print(outcome.output)
+                return Dictionary(
+                    outcome.lines.compactMap { line in
+                        line.firstIndex(of: " ").map { (line[..<$0], line[line.index(after: $0)...]) }
+                    }, uniquingKeysWith: { $1 })
+            }
+
+            /// In milliseconds, for a busy machine. On one with nothing else to do it is 150 with MPTCP, and 500 without.
+            private func longest(_ facts: [Substring: Substring]) -> Int {
+                facts["longest"].flatMap { Int($0) } ?? .max
+            }
+
+            @Test(
+                "none fails when Wi-Fi dies in silence, and what follows goes over cellular",
+                arguments: [true, false])
+            func silentDeath(isMPTCP: Bool) throws {
+                let facts = try probe(
+                    isMPTCP ? Self.links : Self.tcp, "requests http://server/2000 4 20",
+                    then: "sleep 1.5; $mplab set wlan0 blackhole")
+                #expect(facts["failed"] == "0")
+                #expect(longest(facts) <= (isMPTCP ? 1_000 : 2_000))
+                #expect(facts["last"] == "wwan0")
+            }
+
+            @Test("a download that is killed goes on where it was")
+            func killed() throws {
+                let outcome = try LabCommand.lab(
+                    Self.links,
+                    """
+                    cd "$(mktemp -d)"
+                    for _ in 1 2 3; do
+                        timeout -s KILL 0.7 '\(LabCommand.program("httpprobe"))' download http://server/10000000 film
+                    done
+                    '\(LabCommand.program("httpprobe"))' download http://server/10000000 film
+                    sha256sum < film | cut -c 1-64
+                    curl -s http://server/sha256/10000000
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let lines = outcome.lines.suffix(2).map { $0.prefix(64) }
+                #expect(lines.count == 2 && lines[0] == lines[1], "\(outcome)")
+                let resumed = outcome.lines.last { $0.hasPrefix("resumed ") }?.split(separator: " ")
+                #expect(resumed.flatMap { Int($0[1]) } ?? 0 > 0, "\(outcome)")
+            }
+
+            @Test("the small resource comes where the user asks to save data, and only there")
+            func lowData() throws {
+                let outcome = try LabCommand.lab(
+                    Self.links,
+                    """
+                    mplab='\(LabCommand.program("mplab"))'
+                    httpprobe='\(LabCommand.program("httpprobe"))'
+                    $httpprobe lowdata http://server/2000 http://server/200 1 0
+                    $mplab set wlan0 constrained yes
+                    $httpprobe lowdata http://server/2000 http://server/200 1 0
+                    $mplab set wwan0 constrained yes
+                    $httpprobe lowdata http://server/2000 http://server/200 1 0
+                    $httpprobe lowdata http://server/nonsense http://server/200 1 0
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                #expect(outcome.lines.prefix(3) == ["got 2000", "got 2000", "got 200"], "\(outcome)")
+                // Both are constrained: the small one. That the large one does not exist was not found out.
+                #expect(outcome.lines.last == "got 200", "\(outcome)")
+            }
+        }
+    }
+#endif

@@ -1,0 +1,132 @@
+#if HTTP
+    import HTTPTypes
+    import Multipath
+    import NIOCore
+    import NIOSSL
+    import TestSupport
+    import Testing
+
+    @testable import MultipathHTTP
+
+    /// Frames of HTTP/2 (RFC 9113 section 4), as a server may send them or must not.
+    private enum Frame {
+        static func make(
+            _ type: UInt8, flags: UInt8 = 0, stream: UInt8 = 0, _ payload: [UInt8] = []
+        ) -> [UInt8] {
+            [0, UInt8(payload.count >> 8), UInt8(payload.count & 255), type, flags, 0, 0, 0, stream] + payload
+        }
+
+        static let settings = make(4)
+        static let settingsAcknowledged = make(4, flags: 1)
+        static func goAway(_ code: UInt8 = 0) -> [UInt8] { make(7, [0, 0, 0, 0, 0, 0, 0, code]) }
+        static let ping = make(6, [1, 2, 3, 4, 5, 6, 7, 8])
+        static func reset(_ stream: UInt8, _ code: UInt8) -> [UInt8] {
+            make(3, stream: stream, [0, 0, 0, code])
+        }
+        /// Status 200, by its place in HPACK's table.
+        static let ok = make(1, flags: 4, stream: 1, [0x88])
+        static func body(_ text: String) -> [UInt8] { make(0, flags: 1, stream: 1, Array(text.utf8)) }
+        static func many(_ count: Int, _ frame: [UInt8]) -> [UInt8] {
+            Array((0..<count).map { _ in frame }.joined())
+        }
+    }
+
+    @Suite("HTTP/2", .needs("openssl"), .timeLimit(.minutes(1)))
+    struct HTTP2Tests {
+        private func server(
+            _ certificates: TestCertificates, _ manner: @escaping RawServer.Manner
+        ) async throws -> RawServer {
+            var configuration = try TLSConfiguration.makeServerConfiguration(
+                certificateChain: NIOSSLCertificate.fromPEMFile(certificates.chain("good")).map {
+                    .certificate($0)
+                },
+                privateKey: .privateKey(NIOSSLPrivateKey(file: certificates.key, format: .pem)))
+            configuration.applicationProtocols = ["h2"]
+            return try await RawServer(tls: NIOSSLContext(configuration: configuration), manner)
+        }
+
+        private func client(_ certificates: TestCertificates) -> MultipathHTTPClient {
+            var configuration = MultipathHTTPClient.Configuration()
+            configuration.tls.trustRoots = .file(certificates.root)
+            return MultipathHTTPClient(configuration: configuration)
+        }
+
+        private static let hello = Frame.settings + Frame.settingsAcknowledged
+
+        private static func good(_ text: String = "good") -> RawServer.Answer {
+            var answer = RawServer.Answer(bytes: hello + Frame.ok + Frame.body(text))
+            // The request is to be there first.
+            answer.delay = .milliseconds(150)
+            return answer
+        }
+
+        @Test(
+            "sends a request again that the server did not process, whatever its method",
+            arguments: [HTTPRequest.Method.get, .post])
+        func goAway(_ method: HTTPRequest.Method) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            let server = try await server(certificates) { connection, _ in
+                guard connection == 1 else { return Self.good() }
+                var answer = RawServer.Answer(bytes: Self.hello + Frame.goAway())
+                answer.delay = .milliseconds(150)
+                return answer
+            }
+            let client = client(certificates)
+            let request = try MultipathHTTPClient.request(method, "https://127.0.0.1:\(server.port)/")
+            let (response, body) = try await client.collect(
+                request, method == .post ? .text("x") : nil, 100, HTTPRequestOptions())
+            #expect(String(buffer: body) == "good")
+            #expect(response.metrics.retryCount == 1)
+            #expect(response.metrics.protocolName == .http2)
+            #expect(server.connections == 2)
+            await client.close()
+            await server.close()
+        }
+
+        /// What a server sends after its settings.
+        static let floods: [(name: String, bytes: [UInt8])] = [
+            ("settings", Frame.many(5_000, Frame.settings)), ("pings", Frame.many(5_000, Frame.ping)),
+            (
+                "continuations",
+                Frame.make(1, stream: 1, [0x88]) + Frame.many(5_000, Frame.make(9, stream: 1, []))
+            ),
+            ("empty data", Frame.ok + Frame.many(5_000, Frame.make(0, stream: 1))),
+            ("a stream that was never opened", Frame.make(0, stream: 7, [1])),
+            ("a frame that is too long", [0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1]),
+            ("settings of half a length", Frame.make(4, [1, 2, 3])),
+            ("a push, which was switched off", Frame.make(5, flags: 4, stream: 1, [0, 0, 0, 2, 0x88])),
+            ("a head without a status", Frame.make(1, flags: 4, stream: 1, [0x84])),
+            ("an error of the connection", Frame.goAway(1)),
+            ("a reset", Frame.reset(1, 2)),
+        ]
+
+        @Test(
+            "ends with an error of its own where the server breaks its rules or floods it", arguments: floods)
+        func ends(_ name: String, _ bytes: [UInt8]) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            let server = try await server(certificates) { connection, _ in
+                guard connection == 1 else { return Self.good() }
+                var answer = RawServer.Answer(bytes: Self.hello + bytes)
+                answer.delay = .milliseconds(150)
+                return answer
+            }
+            let client = client(certificates)
+            let error = await #expect(throws: MultipathHTTPError.self) {
+                try await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 1 << 20) {
+                    $0.stallTimeout = .seconds(5)
+                    $0.maximumRetries = 0
+                }
+            }
+            let codes: [MultipathHTTPError.Code] =
+                name.contains("error of the connection") ? [.refused, .http2] : [.http2]
+            #expect(error.map { codes.contains($0.code) } == true, "\(name): \(error?.description ?? "")")
+            if name != "a reset" {
+                let (_, body) = try await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 100)
+                #expect(String(buffer: body) == "good")
+                #expect(server.connections == 2, "\(name)")
+            }
+            await client.close()
+            await server.close()
+        }
+    }
+#endif

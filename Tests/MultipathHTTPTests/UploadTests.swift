@@ -1,0 +1,216 @@
+#if HTTP
+    import Foundation
+    import HTTPTypes
+    import LinuxNet
+    import NIOCore
+    import NIOHTTP1
+    import NIOHTTPTypes
+    import NIOHTTPTypesHTTP1
+    import NIOPosix
+    import NIOResumableUpload
+    import Testing
+
+    @testable import MultipathHTTP
+
+    /// A server of NIOResumableUpload, whose connections each break after so many bytes.
+    private final class UploadServer: Sendable {
+        private let channel: any Channel
+        let port: Int
+        let uploads = Locked([Data]())
+        let connections = Locked(0)
+
+        init(breakAfter limit: Int) async throws {
+            let port = Locked(0)
+            // The context needs the port before there is one.
+            let probe = try await RawServer { _, _ in nil }
+            port.withLock { $0 = probe.port }
+            await probe.close()
+            let number = port.withLock { $0 }
+            let context = HTTPResumableUploadContext(origin: "http://127.0.0.1:\(number)")
+            let (uploads, connections) = (uploads, connections)
+            channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        connections.withLock { $0 += 1 }
+                        let pipeline = channel.pipeline.syncOperations
+                        try pipeline.addHandler(Breaker(limit))
+                        try pipeline.configureHTTPServerPipeline()
+                        try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+                        try pipeline.addHandler(
+                            HTTPResumableUploadHandler(context: context, handlers: [Collector(uploads)]))
+                    }
+                }.bind(host: "127.0.0.1", port: number).get()
+            self.port = number
+        }
+
+        func close() async { try? await channel.close() }
+
+        /// Closes after so many bytes.
+        private final class Breaker: ChannelInboundHandler {
+            typealias InboundIn = ByteBuffer
+
+            private var left: Int
+
+            init(_ limit: Int) { left = limit }
+
+            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+                left -= unwrapInboundIn(data).readableBytes
+                context.fireChannelRead(data)
+                if left < 0 { context.close(promise: nil) }
+            }
+        }
+
+        /// Gets each upload as if it had come over one connection.
+        private final class Collector: ChannelInboundHandler {
+            typealias InboundIn = HTTPRequestPart
+            typealias OutboundOut = HTTPResponsePart
+
+            private let uploads: Locked<[Data]>
+            private var content = Data()
+
+            init(_ uploads: Locked<[Data]>) { self.uploads = uploads }
+
+            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+                switch unwrapInboundIn(data) {
+                case .head: content = Data()
+                case .body(let bytes): content += Data(bytes.readableBytesView)
+                case .end:
+                    uploads.withLock { $0.append(content) }
+                    context.write(wrapOutboundOut(.head(HTTPResponse(status: .created))), promise: nil)
+                    context.write(wrapOutboundOut(.body(ByteBuffer(string: "thanks"))), promise: nil)
+                    context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+                }
+            }
+        }
+    }
+
+    @Suite("An upload", .timeLimit(.minutes(1)))
+    struct UploadTests {
+        private let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
+
+        private func inFolder(_ body: (String) async throws -> Void) async throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "upload-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("film")
+            try data.write(to: file)
+            try await body(file.path)
+        }
+
+        @Test("goes on after each break where the server is")
+        func breaks() async throws {
+            let server = try await UploadServer(breakAfter: 700_000)
+            try await inFolder { file in
+                let last = Locked(TransferProgress(completed: 0, resumed: 0, transferred: 0))
+                try await MultipathHTTPClient.withClient { client in
+                    let (response, body) = try await client.upload(
+                        file, to: "http://127.0.0.1:\(server.port)/film"
+                    ) {
+                        progress in last.withLock { $0 = progress }
+                    }
+                    #expect(response.status == .created)
+                    #expect(String(buffer: body) == "thanks")
+                }
+                #expect(server.uploads.withLock { $0 } == [data])
+                #expect(server.connections.withLock { $0 } >= 5)
+                #expect(last.withLock { $0.completed } == 3_000_000)
+                #expect(!FileManager.default.fileExists(atPath: file + ".upload"))
+            }
+            await server.close()
+        }
+
+        @Test("is one request where nothing breaks")
+        func whole() async throws {
+            let server = try await UploadServer(breakAfter: .max)
+            try await inFolder { file in
+                try await MultipathHTTPClient.withClient { client in
+                    _ = try await client.upload(file, to: "http://127.0.0.1:\(server.port)/film")
+                }
+                #expect(server.uploads.withLock { $0 } == [data])
+                #expect(server.connections.withLock { $0 } == 1)
+            }
+            await server.close()
+        }
+
+        @Test("is not sent twice to a server that can't go on with it, unless that is safe")
+        func unsafe() async throws {
+            let server = try await RawServer(always: .init("", .closes))
+            try await inFolder { file in
+                await MultipathHTTPClient.withClient { client in
+                    let error = await #expect(throws: MultipathHTTPError.self) {
+                        try await client.upload(file, to: server.url())
+                    }
+                    #expect(error?.code == .connectionLost)
+                    #expect(server.connections == 1)
+                }
+            }
+            await server.close()
+        }
+    }
+
+    @Suite("What an upload sends next")
+    struct UploadMachineTests {
+        private func answer(_ status: Int, _ fields: HTTPFields = [:]) -> HTTPResponse {
+            HTTPResponse(status: .init(code: status), headerFields: fields)
+        }
+        private let lost = MultipathHTTPError(.connectionLost, "")
+
+        @Test("asks after a break how much is there, and sends the rest")
+        func resumes() throws {
+            var machine = UploadMachine(length: 100, isIdempotent: false)
+            #expect(machine.next == .create)
+            #expect(machine.fields[.uploadComplete] == "?1")
+            machine.named("http://x/1")
+            #expect(machine.goesOn(after: lost, isSent: true) == true)
+            #expect(machine.next == .askOffset(at: "http://x/1"))
+            do {
+                let step = try machine.ingest(answer(204, [.uploadOffset: "40", .uploadComplete: "?0"]))
+                #expect(step == .next)
+            }
+            #expect(machine.next == .append(to: "http://x/1", from: 40))
+            #expect(machine.fields[.uploadOffset] == "40")
+            #expect(machine.fields[.contentType] == "application/partial-upload")
+            do {
+                let step = try machine.ingest(answer(200))
+                #expect(step == .done)
+            }
+        }
+
+        @Test("is done where the server has all")
+        func done() throws {
+            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)
+            do {
+                let step = try machine.ingest(answer(204, [.uploadOffset: "100", .uploadComplete: "?1"]))
+                #expect(step == .done)
+            }
+        }
+
+        @Test("sends all anew where the server forgot it", arguments: [404, 410])
+        func forgotten(_ status: Int) throws {
+            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)
+            do {
+                let step = try machine.ingest(answer(status))
+                #expect(step == .next)
+            }
+            #expect(machine.next == .create)
+        }
+
+        @Test(
+            "believes no server that says that it has more than there is", arguments: ["101", "-1", "x", ""])
+        func nonsense(_ offset: String) {
+            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)
+            #expect(throws: MultipathHTTPError.self) {
+                try machine.ingest(answer(204, [.uploadOffset: offset]))
+            }
+        }
+
+        @Test("gives up after eight tries in a row that bring no byte")
+        func fruitless() {
+            var machine = UploadMachine(length: 100, isIdempotent: true)
+            for _ in 0..<7 { #expect(machine.goesOn(after: lost, isSent: true) == true) }
+            #expect(machine.goesOn(after: lost, isSent: true) == false)
+        }
+    }
+#endif
