@@ -18,9 +18,10 @@ package struct HeartbeatFile: Sendable {
     package func note(_ search: SilenceSearch, of network: HeartbeatNetwork) {
         let now = Int(WallClock.secondsSince1970)
         try? file.update { text in
-            var memory = HeartbeatMemory.parse(text ?? "", now: now).memory
+            let old = HeartbeatMemory.parse(text ?? "", now: now).memory
+            var memory = old
             memory.note(search, of: network, now: now)
-            return memory.text
+            return memory == old ? nil : memory.text
         }
     }
 }

@@ -46,7 +46,10 @@ extension ConnectionFollower: HeartbeatSubject {
 
     package var heartbeatRoundTrip: Duration? { carryingSubflow()?.smoothedRTT }
 
-    package var heartbeatStore: HeartbeatStore? { .shared }
+    /// Of this machine itself there is nothing to remember: no translator is on the way.
+    package var heartbeatStore: HeartbeatStore? {
+        carryingInterface.map { $0.type.value == .loopback } ?? true ? nil : .shared
+    }
 
     private func carryingSubflow() -> SubflowSample? {
         currentSample()?.subflows.filter(\.state.carriesData).min { $0.sinceDataSent < $1.sinceDataSent }
