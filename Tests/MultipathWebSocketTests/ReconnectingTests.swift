@@ -72,7 +72,7 @@
         func budget() async throws {
             let server = WebSocketServer(upgrader: WebSocketUpgrader { _ in .refuse(.serviceUnavailable) })
             try await server.run { url in
-                await #expect(throws: ReconnectionError.self) { try await open(url, impatience) }
+                _ = await #expect(throws: ReconnectionError.self) { try await open(url, impatience) }
             }
         }
     }
