@@ -208,9 +208,12 @@ static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, na
 
 // Sequenced packets between processes of one machine. The macros of control messages are not reachable from Swift.
 
-// The kernel passes no more descriptors in one packet (SCM_MAX_FD, include/net/scm.h). With room for all, none is closed
-// by the kernel in the receiver's name, which may take as long as the sender likes (SO_LINGER).
-enum { MP_MOST_PASSED = 253 };
+// The kernel passes up to 253 descriptors in one packet (SCM_MAX_FD, include/net/scm.h). What finds no room here it closes in
+// the receiver's name, which may take as long as the sender likes (SO_LINGER): so only a thread that may wait receives.
+enum { MP_MOST_PASSED = 2 };
+
+// Whether others may pass descriptors to a socket (SO_PASSRIGHTS, Linux 6.16; include/uapi/asm-generic/socket.h).
+enum { MP_SO_PASSRIGHTS = 83 };
 
 static inline ssize_t mp_send_packet(int socket, const void *bytes, size_t length, int passed) {
     union {

@@ -58,7 +58,10 @@
                     """
                     cd "$(mktemp -d)"
                     for _ in 1 2 3; do
-                        timeout -s KILL 0.7 '\(LabCommand.program("httpprobe"))' download http://server/10000000 film
+                        '\(LabCommand.program("httpprobe"))' download http://server/10000000 film &
+                        sleep 0.7
+                        kill -KILL $!
+                        wait $! 2> killed
                     done
                     '\(LabCommand.program("httpprobe"))' download http://server/10000000 film
                     sha256sum < film | cut -c 1-64

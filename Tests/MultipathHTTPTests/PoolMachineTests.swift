@@ -233,9 +233,20 @@
         func pathWaiting() {
             var pool = Pool()
             let id = pool.idle(.http2)
-            #expect(pool.path(id, is: .waiting) == [])
-            #expect(pool.request(1) == [.dial(1)])
+            #expect(pool.path(id, is: .waiting) == [.dial(1)])
+            #expect(pool.request(1) == [])
             #expect(pool.path(id, is: .good) == [.lease(1, id)])
+        }
+
+        @Test(
+            "breaks off a connection that waits for a path where another has one, so that its requests are sent again"
+        )
+        func pathWaitsForEver() {
+            var pool = Pool(knows: .http1)
+            _ = pool.request(1)
+            _ = pool.dialed(0, .http1)
+            #expect(pool.path(0, is: .waiting) == [.dial(1)])
+            #expect(pool.dialed(1, .http1, over: "wwan0") == [.breakOff(0)])
         }
 
         @Test("opens another connection when one has moved, and uses the old one until that is there")

@@ -36,7 +36,7 @@ struct DaemonTests {
             $user "$bin/broker-probe" abuse $MPATHD_SOCKET
             echo "of another namespace: $($user unshare -Urn "$bin/broker-probe" elsewhere $MPATHD_SOCKET)"
             cat /proc/sys/net/mptcp/path_manager
-            ls journal
+            ls journal/swift-multipath
             # All have gone: nothing is left of them.
             wait_for "the end of the clients" bash -c '"$bin/mpathd" --status | grep -q "clients      1$"'
             kill -0 $daemon

@@ -169,7 +169,23 @@ package enum LocalPackets {
         bytes.removeLast(bytes.count - length)
         return LocalPacket(
             bytes: bytes, descriptors: descriptors,
-            isCut: flags & (CInt(MSG_TRUNC) | CInt(MSG_CTRUNC)) != 0)
+            // Of descriptors, one too many is known to be too many, however many more there were.
+            isCut: flags & CInt(MSG_TRUNC) != 0)
+    }
+
+    /// Whether others may pass descriptors over a socket, and over those that are accepted of a listener. A descriptor that
+    /// waits in a socket is closed with it, which may take as long as the sender likes.
+    ///
+    /// - Returns: false where the kernel is too old to say (before Linux 6.16): then they may.
+    @discardableResult
+    package static func allowDescriptors(_ isAllowed: Bool, on socket: borrowing Descriptor) -> Bool {
+        do throws(SystemError) {
+            try SocketOption.set(
+                socket.number, SOL_SOCKET, CInt(MP_SO_PASSRIGHTS), isAllowed ? 1 : 0, "SO_PASSRIGHTS")
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Which process connected.

@@ -12,7 +12,7 @@
         case moved
         /// A new connection would take a better path.
         case bettered
-        /// No path is left that the connection may use, and it waits for one: MPTCP outlives that.
+        /// The connection has no path that works, and waits for one: MPTCP outlives that.
         case waiting
         /// The path does not carry the connection any more, which can't leave it: plain TCP.
         case failed
@@ -29,6 +29,10 @@
         private var isRefused = false
         private var isBettered = false
         private var hasMoved = false
+        /// The interface that carries, and whether it is dead. A connection that died before its peer had acknowledged a byte
+        /// can't leave it (the kernel takes no order before that), and tells nothing else.
+        private var carrier: String?
+        private var isDead = false
         private var told = PathStanding.good
 
         convenience init(_ connection: MultipathConnection) {
@@ -39,6 +43,7 @@
         init(isMPTCP: Bool, began: String?) {
             self.isMPTCP = isMPTCP
             self.began = began
+            carrier = began
         }
 
         /// - Returns: the standing where it is another now.
@@ -51,7 +56,11 @@
                 if isMPTCP, path.interface != began { hasMoved = true }
                 isRefused = path.refusal != nil
             case .pathNotAllowed: isRefused = true
-            case .steering(.moved(_, let to, _)): if to != began { hasMoved = true }
+            case .steering(.moved(_, let to, _)):
+                if to != began { hasMoved = true }
+                (carrier, isDead) = (to, false)
+            case .steering(.failed(let name, _)): if name == carrier { isDead = true }
+            case .steering(.answered(let name)): if name == carrier { isDead = false }
             default: return nil
             }
             let now = standing
@@ -63,6 +72,7 @@
         private var standing: PathStanding {
             if isRefused { return .refused }
             if !isViable { return isMPTCP ? .waiting : .failed }
+            if isDead { return .waiting }
             if hasMoved { return .moved }
             return isBettered ? .bettered : .good
         }

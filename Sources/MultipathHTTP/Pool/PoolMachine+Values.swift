@@ -57,7 +57,7 @@
                 case .good, .moved, .bettered: isSuspect
                 }
             }
-            var isStale: Bool { standing == .moved || standing == .bettered }
+            var isStale: Bool { standing == .moved || standing == .bettered || standing == .waiting }
             var hasRoom: Bool { !isDraining && !isHeld && active < capacity }
         }
     }

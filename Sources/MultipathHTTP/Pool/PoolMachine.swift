@@ -124,7 +124,7 @@
                 connections[id] = .open(new)
                 replacementPause = configuration.replacementPause
                 nextReplacement = .zero
-                for old in better { actions += drain(old) }
+                for old in better { actions += isWaiting(old) ? breakOff(old) : drain(old) }
             } else {
                 connections[id] = .open(new)
             }
@@ -190,12 +190,13 @@
             connections[id] = .open(connection)
             switch standing {
             case .good: return leaseWaiting(at: now)
-            case .waiting: return []
             case .failed:
                 connections[id] = nil
                 return [.breakOff(id)] + dialForWaiting(at: now)
             case .refused: return drain(id) + dialForWaiting(at: now)
-            case .moved, .bettered: return replace(at: now)
+            // It may be one that can't leave its path (it died before the peer had acknowledged a byte): what waits on it goes to
+            // a new connection as soon as there is one over another path.
+            case .moved, .bettered, .waiting: return replace(at: now)
             }
         }
 
@@ -275,6 +276,20 @@
             nextID += 1
             connections[id] = .dialing(replaces: replaces)
             return .dial(id)
+        }
+
+        /// Whether it waits for a path.
+        private func isWaiting(_ id: ConnectionID) -> Bool {
+            if case .open(let connection)? = connections[id] {
+                connection.standing == .waiting
+            } else {
+                false
+            }
+        }
+
+        private mutating func breakOff(_ id: ConnectionID) -> [Action] {
+            connections[id] = nil
+            return [.breakOff(id)]
         }
 
         private mutating func dialForWaiting(at now: MonotonicTime) -> [Action] {

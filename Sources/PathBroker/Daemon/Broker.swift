@@ -63,9 +63,11 @@ package final class Broker: Sendable {
 
     /// Accepts clients until the process ends.
     package func serve(_ listener: borrowing Descriptor) throws(SystemError) -> Never {
+        // Those who are not admitted yet have nothing to pass.
+        let isGuarded = LocalPackets.allowDescriptors(false, on: listener)
         while true {
             do throws(SystemError) {
-                start(try LocalPackets.accept(on: listener))
+                start(try LocalPackets.accept(on: listener), isGuarded: isGuarded)
             } catch {
                 guard error.isPassing || error.isOutOfDescriptors || error.isConnectionAborted else {
                     throw error
@@ -77,7 +79,8 @@ package final class Broker: Sendable {
         }
     }
 
-    private func start(_ socket: consuming Descriptor) {
+    /// - Parameter isGuarded: whether no descriptor can wait in the socket.
+    private func start(_ socket: consuming Descriptor, isGuarded: Bool) {
         guard let peer = try? LocalPackets.peer(of: socket) else { return }
         let id = lastID.withLock { last in
             last += 1
@@ -86,14 +89,19 @@ package final class Broker: Sendable {
         let session = BrokerSession(id, socket, peer, self)
         sessions.withLock { $0[id] = session }
         handle { $0.connected(id, user: peer.user, process: peer.process, at: .now) }
-        let isRefused = machine.withLock { $0.isDropped(id) }
-        if isRefused || !session.start() { ended(session) }
+        guard machine.withLock({ $0.isDropped(id) }) else {
+            if !session.start() { ended(session) }
+            return
+        }
+        // To close it may take as long as the one who is refused likes: not here.
+        if isGuarded || !session.startClosing() { ended(session) }
     }
 
-    /// A session's thread has ended.
+    /// A session's thread ends. The client counts until its socket is closed, however long that takes.
     func ended(_ session: BrokerSession) {
+        machine.withLock { _ in sessions.withLock { $0[session.id] = nil } }
+        session.close()
         machine.withLock { $0.disconnected(session.id) }
-        sessions.withLock { $0[session.id] = nil }
     }
 
     // MARK: The machine

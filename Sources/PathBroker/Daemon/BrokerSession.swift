@@ -5,7 +5,8 @@ import PathCore
 final class BrokerSession: @unchecked Sendable {
     let id: BrokerMachine.ClientID
     let peer: LocalPeer
-    private let socket: Descriptor
+    /// Nil once it is closed.
+    private var socket: Descriptor?
     /// The client's process: its end is the client's, also where another process has the socket by then.
     private let process: Descriptor?
     private unowned let broker: Broker
@@ -21,22 +22,44 @@ final class BrokerSession: @unchecked Sendable {
         self.peer = peer
         self.broker = broker
         process = LocalPackets.peerProcess(of: socket)
-        self.socket = socket
+        self.socket = .some(socket)
     }
 
     /// - Returns: false where there is no thread for it.
     func start() -> Bool {
-        (try? OwnThread.start("client") { [self] in
-            run()
-            broker.ended(self)
-        }) != nil
+        withSocket { _ = LocalPackets.allowDescriptors(true, on: $0) }
+        return
+            (try? OwnThread.start("client") { [self] in
+                run()
+                broker.ended(self)
+            }) != nil
     }
 
-    /// From any thread: sends at once or not at all.
+    /// Closes the socket of a client that is not admitted, on a thread that may wait.
+    ///
+    /// - Returns: false where there is no thread for it.
+    func startClosing() -> Bool {
+        (try? OwnThread.start("refused") { [self] in broker.ended(self) }) != nil
+    }
+
+    /// By the thread alone, when no other can find the session any more.
+    func close() { socket = nil }
+
+    private func withSocket(_ body: (borrowing Descriptor) -> Void) {
+        switch socket {
+        case nil: break
+        case .some(let socket): body(socket)
+        }
+    }
+
+    /// From any thread that holds the machine's lock: sends at once or not at all.
     /// - Returns: false where the client does not read.
     func send(_ message: BrokerMessage) -> Bool {
         do throws(SystemError) {
-            try LocalPackets.send(message.packet, over: socket)
+            switch socket {
+            case nil: break
+            case .some(let socket): try LocalPackets.send(message.packet, over: socket)
+            }
             return true
         } catch {
             // One that has gone is no slow one: its thread finds out.
@@ -44,22 +67,35 @@ final class BrokerSession: @unchecked Sendable {
         }
     }
 
-    /// From any thread.
-    func end() { LocalPackets.shutDown(socket) }
+    /// From any thread that holds the machine's lock.
+    func end() { withSocket { LocalPackets.shutDown($0) } }
 
     // MARK: On the thread
 
     private func run() {
-        while LocalPackets.wait(for: socket, process: processNumber) == .packet {
+        while hasPacket {
             do throws(SystemError) {
-                guard
-                    let packet = try LocalPackets.receive(
-                        from: socket, limit: BrokerProtocol.longestRequest, waits: false)
-                else { return }
+                guard let packet = try receive() else { return }
                 handle(packet)
             } catch {
                 guard error.isWouldBlock else { return }
             }
+        }
+    }
+
+    private var hasPacket: Bool {
+        switch socket {
+        case nil: false
+        case .some(let socket): LocalPackets.wait(for: socket, process: processNumber) == .packet
+        }
+    }
+
+    private func receive() throws(SystemError) -> LocalPacket? {
+        switch socket {
+        case nil: return nil
+        case .some(let socket):
+            return try LocalPackets.receive(
+                from: socket, limit: BrokerProtocol.longestRequest, waits: false)
         }
     }
 

@@ -38,7 +38,9 @@ public struct ServiceRecord: Sendable, Hashable {
     /// Whether a connection to the name itself, on the port that was asked about, may use the record: it is no alias, leads to
     /// no other name or port, asks for nothing unknown, and one of the protocols is spoken there.
     ///
-    /// - Parameter protocols: what the caller offers by ALPN.
+    /// - Parameters:
+    ///   - protocols: what the caller offers by ALPN.
+    ///   - port: where the caller would connect without the record.
     public func isUsable(speaking protocols: [String], port: UInt16) -> Bool {
         !isAlias && !isBeyondUs && target == "." && (self.port ?? port) == port
             && applicationProtocols.contains(where: protocols.contains)
