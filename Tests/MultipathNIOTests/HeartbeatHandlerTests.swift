@@ -47,7 +47,7 @@ struct HeartbeatHandlerTests {
         let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port)
         var tuning = HeartbeatTuning()
         (tuning.firstInterval, tuning.longestInterval) = (.milliseconds(100), .milliseconds(200))
-        (tuning.shortestInterval, tuning.leastPatience) = (.milliseconds(20), .milliseconds(200))
+        (tuning.shortestInterval, tuning.leastPatience) = (.milliseconds(20), .seconds(2))
         let hub = HeartbeatHub.onEventThread(tuning: tuning)
         let ends = Ends()
         let told = Locked<[Heartbeat.Event]>([])

@@ -93,7 +93,7 @@ package final class Broker: Sendable {
             if !session.start() { ended(session) }
             return
         }
-        // To close it may take as long as the one who is refused likes: not here.
+        // To close it may take as long as the refused client likes: not here.
         if isGuarded || !session.startClosing() { ended(session) }
     }
 
