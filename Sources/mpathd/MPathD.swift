@@ -74,7 +74,7 @@ struct MPathD: AsyncParsableCommand {
         try OwnThread.start("accept") {
             do throws(SystemError) { try broker.serve(socket.descriptor) } catch { continuation.yield(error) }
         }
-        ServiceManager.notify("READY=1\nSTATUS=Steers for whoever connects")
+        ServiceManager.notify("READY=1\nSTATUS=Steers for every process that connects")
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await TerminationSignal.first() }
             group.addTask {

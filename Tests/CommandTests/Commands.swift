@@ -26,30 +26,6 @@ enum Commands {
         return try port(of: probe)
     }
 
-    /// A port of loopback on which nothing listens, and which no other process can take while this lives.
-    final class RefusedPort {
-        let number: Int
-        private let socket: CInt
-
-        init() throws {
-            let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-            self.socket = socket
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let status = withUnsafeMutablePointer(to: &name) { name in
-                name.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(socket, $0, length) == 0 ? getsockname(socket, $0, &length) : -1
-                }
-            }
-            number = Int(UInt16(bigEndian: name.sin_port))
-            guard status == 0 else { throw Program.TimedOut(description: "no free port") }
-        }
-
-        deinit { close(socket) }
-    }
-
     /// The port an `mpconnect --listen` says it listens on.
     static func port(of listener: Running) throws -> Int {
         let deadline = ContinuousClock.now + .seconds(20)

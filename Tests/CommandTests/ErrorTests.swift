@@ -46,7 +46,7 @@ struct ErrorTests {
 
     @Test("of a refused port list every attempt")
     func refused() async throws {
-        let refused = try Commands.RefusedPort()
+        let refused = try LoopbackPort(SOCK_STREAM)
         let port = refused.number
         let result = try await Commands.connect("127.0.0.1:\(port)")
         withExtendedLifetime(refused) {}
@@ -62,7 +62,7 @@ struct ErrorTests {
 
     @Test("of a refused port end, as JSON, with a report that holds the attempts")
     func refusedJSON() async throws {
-        let refused = try Commands.RefusedPort()
+        let refused = try LoopbackPort(SOCK_STREAM)
         let result = try await Commands.connect("--json", "127.0.0.1:\(refused.number)")
         withExtendedLifetime(refused) {}
         #expect(result.status == 1)
@@ -131,7 +131,7 @@ struct ErrorTests {
 
     @Test("of --prohibit don't keep from naming an interface that may appear later")
     func laterInterface() async throws {
-        let refused = try Commands.RefusedPort()
+        let refused = try LoopbackPort(SOCK_STREAM)
         let bare = try await Commands.connect("--prohibit", "wwan7", "127.0.0.1:\(refused.number)")
         #expect(bare.status == 2)
         #expect(bare.errors.contains("an interface that may appear later is interface:wwan7"))

@@ -82,7 +82,7 @@ struct InterfaceResolverTests {
         "are asked by hundreds of questions at once, which need no threads and leave no socket when cancelled"
     )
     func silent() async throws {
-        let server = try SilentServer()
+        let server = try LoopbackPort(SOCK_DGRAM)
         func count(_ folder: String) throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/\(folder)").count
         }
@@ -90,7 +90,7 @@ struct InterfaceResolverTests {
         let first = try await NameServer(["--address=/name.example/192.0.2.7"])
         #expect(try await ask(first, "name.example", .ipv4) == ["192.0.2.7"])
         let (threads, descriptors) = (try count("task"), try count("fd"))
-        let resolver = InterfaceResolver(servers: [], timeout: .seconds(30), port: server.port)
+        let resolver = InterfaceResolver(servers: [], timeout: .seconds(30), port: server.number)
         let loopback = loopback
         let questions = Task {
             await withTaskGroup(of: String.self) { group in
@@ -116,8 +116,8 @@ struct InterfaceResolverTests {
 
     @Test("may not answer at all: each is given up after its time")
     func timeout() async throws {
-        let server = try SilentServer()
-        let resolver = InterfaceResolver(servers: [], timeout: .milliseconds(100), port: server.port)
+        let server = try LoopbackPort(SOCK_DGRAM)
+        let resolver = InterfaceResolver(servers: [], timeout: .milliseconds(100), port: server.number)
         let started = ContinuousClock.now
         let error = await #expect(throws: ResolutionError.self) {
             _ = try await resolver.addresses(of: "name.example", family: .ipv4, over: loopback)

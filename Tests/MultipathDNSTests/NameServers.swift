@@ -39,27 +39,3 @@ final class NameServer {
         }
     }
 }
-
-/// A port of loopback that takes questions and never answers.
-final class SilentServer {
-    let port: UInt16
-    private let socket: CInt
-
-    init() throws {
-        let socket = Glibc.socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
-        self.socket = socket
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &name) { name in
-            name.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, length) == 0 ? getsockname(socket, $0, &length) : -1
-            }
-        }
-        port = UInt16(bigEndian: name.sin_port)
-        guard status == 0 else { throw Program.TimedOut(description: "no free port") }
-    }
-
-    deinit { close(socket) }
-}

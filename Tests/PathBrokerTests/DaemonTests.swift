@@ -7,15 +7,15 @@ import Testing
 struct DaemonTests {
     /// Starts the daemon; `$user` runs a command as a user without rights.
     private static let daemon = """
-        export MPATHD_SOCKET=/run/work/mpathd.sock
+        export MPATHD_SOCKET=$PWD/mpathd.sock
         service='setpriv --reuid 65533 --regid 65533 --clear-groups --inh-caps=-all,+net_admin --ambient-caps=-all,+net_admin --bounding-set=-all,+net_admin'
         user='setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all'
-        chmod 777 /run/work
+        chmod 777 .
         mkdir -p journal
         chmod 700 journal
         chown 65533 journal
         start_daemon() {
-            RUNTIME_DIRECTORY=/run/work/journal $service "$bin/mpathd" --listen $MPATHD_SOCKET > /dev/null 2>> daemon &
+            RUNTIME_DIRECTORY=$PWD/journal $service "$bin/mpathd" --listen $MPATHD_SOCKET > /dev/null 2>> daemon &
             daemon=$!
             wait_for "mpathd" "$bin/mpathd" --status
         }
@@ -192,7 +192,7 @@ struct DaemonTests {
     func socketActivation() async throws {
         let result = try await TwoPaths.run(
             """
-            export MPATHD_SOCKET=/run/work/mpathd.sock
+            export MPATHD_SOCKET=$PWD/mpathd.sock
             systemd-socket-activate --seqpacket -l $MPATHD_SOCKET "$bin/mpathd" 2> daemon &
             wait_for "the socket" test -S $MPATHD_SOCKET
             "$bin/mpathd" --status --json
@@ -212,7 +212,7 @@ struct DaemonTests {
             """
             chmod 777 .
             setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
-                "$bin/mpathd" --listen /run/work/mpathd.sock || echo $?
+                "$bin/mpathd" --listen $PWD/mpathd.sock || echo $?
             """, as: .root)
         #expect(result.outputText == "1\n", "\(result.errors)")
         #expect(result.errors.contains("path_manager: Permission denied"), "\(result.errors)")

@@ -106,7 +106,7 @@ struct MachineTests {
         #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
     }
 
-    @Test("a token that another connection has by now is nobody's")
+    @Test("a token that another connection has by now belongs to no client")
     func reusedToken() {
         var world = World(clients: [1_000])
         _ = world.attach(1, Self.token)

@@ -3,8 +3,9 @@ import Glibc
 
 /// A small text file in which the programs of one user keep what they have found out or used, together.
 ///
-/// Whoever can write it could have the programs believe what it says, so only the user's own file counts: a regular file, no
-/// link, of the user (or root), which no other may write. A file that is none of that is put aside, and a new one begun.
+/// A process that can write it could have the programs believe what it says, so only the user's own file counts: a
+/// regular file, no link, of the user (or root), which no other may write. A file that is none of that is put aside, and a
+/// new one begun.
 package struct StateFile: Sendable {
     package let path: String
     private let limit: Int

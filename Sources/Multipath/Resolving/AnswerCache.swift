@@ -69,7 +69,7 @@ final class AnswerCache<Answer: Sendable>: Sendable {
 
     private struct State {
         var cache: Cache
-        var inquiries: [Cache.Inquiry: Inquiry] = [:]
+        var inquiries: [Cache.InquiryNumber: Inquiry] = [:]
         var callers: UInt64 = 0
     }
 
@@ -129,7 +129,7 @@ final class AnswerCache<Answer: Sendable>: Sendable {
 
     /// Under the lock.
     private func begin(
-        _ number: Cache.Inquiry, _ question: NameQuestion, _ state: inout State, isRefresh: Bool,
+        _ number: Cache.InquiryNumber, _ question: NameQuestion, _ state: inout State, isRefresh: Bool,
         _ ask: @escaping Ask
     ) {
         // One that the cache has given up, and that nothing waits for.
@@ -150,7 +150,7 @@ final class AnswerCache<Answer: Sendable>: Sendable {
     }
 
     private func end(
-        _ number: Cache.Inquiry, _ question: NameQuestion,
+        _ number: Cache.InquiryNumber, _ question: NameQuestion,
         _ found: Result<(answer: Answer, timeToLive: Duration?), ResolutionError>
     ) {
         let waiting = state.withLock { state in

@@ -36,32 +36,32 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     }
 
     /// Numbers what was asked, from 1.
-    package typealias Inquiry = UInt64
+    package typealias InquiryNumber = UInt64
 
     /// What is to be done for a question.
     package enum Reply: Sendable {
         /// An answer within its time to live.
         case fresh(Answer)
         /// An answer beyond it. Where there is an inquiry, its caller asks again.
-        case stale(Answer, asking: Inquiry?)
+        case stale(Answer, asking: InquiryNumber?)
         /// The last inquiry failed a moment ago.
         case failed(ResolutionError)
         /// The caller asks.
-        case ask(Inquiry)
+        case ask(InquiryNumber)
         /// Another caller has asked, and is not answered yet.
-        case wait(Inquiry)
+        case wait(InquiryNumber)
     }
 
     private struct Entry: Sendable {
         var answer: (value: Answer, expires: MonotonicTime)?
         var failure: (error: ResolutionError, ends: MonotonicTime)?
-        var inquiry: (number: Inquiry, since: MonotonicTime)?
+        var inquiry: (number: InquiryNumber, since: MonotonicTime)?
         var lastUse: MonotonicTime
     }
 
     package let configuration: Configuration
     private var entries: [Question: Entry] = [:]
-    private var inquiries: Inquiry = 0
+    private var inquiries: InquiryNumber = 0
 
     package init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
@@ -97,7 +97,7 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
         return .ask(ask(&entry, at: now))
     }
 
-    private mutating func ask(_ entry: inout Entry, at now: MonotonicTime) -> Inquiry {
+    private mutating func ask(_ entry: inout Entry, at now: MonotonicTime) -> InquiryNumber {
         inquiries += 1
         entry.inquiry = (inquiries, now)
         return inquiries
@@ -107,7 +107,7 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     ///
     /// - Parameter timeToLive: nil where the resolver tells none.
     package mutating func answered(
-        _ question: Question, _ inquiry: Inquiry, _ answer: Answer, timeToLive: Duration?,
+        _ question: Question, _ inquiry: InquiryNumber, _ answer: Answer, timeToLive: Duration?,
         at now: MonotonicTime
     ) {
         end(question, inquiry) { entry, configuration in
@@ -119,7 +119,7 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
 
     /// An inquiry came to nothing.
     package mutating func failed(
-        _ question: Question, _ inquiry: Inquiry, _ error: ResolutionError, at now: MonotonicTime
+        _ question: Question, _ inquiry: InquiryNumber, _ error: ResolutionError, at now: MonotonicTime
     ) {
         end(question, inquiry) { entry, configuration in
             if error.isNoSuchName { entry.answer = nil }
@@ -128,12 +128,12 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     }
 
     /// An inquiry was given up, because nothing waits for its answer any more.
-    package mutating func abandoned(_ question: Question, _ inquiry: Inquiry) {
+    package mutating func abandoned(_ question: Question, _ inquiry: InquiryNumber) {
         end(question, inquiry) { _, _ in }
     }
 
     private mutating func end(
-        _ question: Question, _ inquiry: Inquiry, _ change: (inout Entry, Configuration) -> Void
+        _ question: Question, _ inquiry: InquiryNumber, _ change: (inout Entry, Configuration) -> Void
     ) {
         guard var entry = entries[question], entry.inquiry?.number == inquiry else { return }
         entry.inquiry = nil

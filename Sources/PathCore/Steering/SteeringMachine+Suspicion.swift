@@ -56,22 +56,16 @@ extension SteeringMachine {
 
     /// Makes room for what a gap lacks.
     private mutating func judgeGap(at now: MonotonicTime) {
-        switch gap.step(answerTime: answerTime ?? tuning.unknownAnswerTime, at: now, tuning) {
-        case .look(let due):
-            guard now >= due, isFresh(at: now) else {
-                return timers.set(.connection(.gap), at: max(due, now))
-            }
-            gap.looked(at: now)
-            judgeGap(at: now)
-        case .makeRoom(let due):
-            guard now >= due, isFresh(at: now) else {
-                return timers.set(.connection(.gap), at: max(due, now))
-            }
+        guard let (step, due) = gap.step(answerTime: answerTime ?? tuning.unknownAnswerTime, at: now, tuning)
+        else { return }
+        guard now >= due, isFresh(at: now) else { return timers.set(.connection(.gap), at: max(due, now)) }
+        switch step {
+        case .look: gap.looked(at: now)
+        case .makeRoom:
             gap.madeRoom()
             reconciler.add(.widenReceiveBuffer)
-            judgeGap(at: now)
-        case nil: break
         }
+        judgeGap(at: now)
     }
 
     // MARK: Data that waits

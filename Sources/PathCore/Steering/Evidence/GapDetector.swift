@@ -44,22 +44,24 @@ struct GapDetector: Sendable {
         hasReceived = false
     }
 
-    /// What is to be done about a gap, and when.
+    /// What is to be done about a gap.
     enum Step: Sendable, Hashable {
         /// A sample may show one.
-        case look(at: MonotonicTime)
+        case look
         /// It does not close by itself.
-        case makeRoom(at: MonotonicTime)
+        case makeRoom
     }
 
     /// - Parameter answerTime: how long an answer takes at most.
-    /// - Returns: nil where nothing is to be done.
-    func step(answerTime: Duration, at now: MonotonicTime, _ tuning: SteeringTuning) -> Step? {
+    /// - Returns: what is to be done next, and when; nil where nothing is.
+    func step(
+        answerTime: Duration, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> (step: Step, due: MonotonicTime)? {
         guard attempts > 0, let watchedUntil, now < watchedUntil else { return nil }
         if let since {
-            return .makeRoom(at: since.advanced(by: max(answerTime * tuning.gapAnswers, tuning.leastGapTime)))
+            return (.makeRoom, since.advanced(by: max(answerTime * tuning.gapAnswers, tuning.leastGapTime)))
         }
-        return look.map { .look(at: $0.at) }
+        return look.map { (.look, $0.at) }
     }
 
     /// Looked: the next time is twice as far away.
