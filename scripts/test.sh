@@ -10,26 +10,32 @@ cd "$(dirname "$0")/.."
 labs='^(NetworkLabTests|EndToEndTests|MultipathHTTPTests)\.'
 
 swift build --build-tests "$@"
+tests=$(swift build --show-bin-path "$@")/swift-multipathPackageTests.xctest
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Some tests act as another user there.
 chmod 755 "$work"
 
-# Runs the tests that the options after the name choose.
+# Runs the tests that the options after the name choose, and shows what they print as it comes. To a file, because the
+# test runner colours what it writes to a pipe.
+processes=()
 part() {
     local name=$1
     shift
     mkdir "$work/$name"
-    # The build folder's lock would make the second process wait for the first.
-    TMPDIR=$work/$name swift test --skip-build --ignore-lock --no-parallel --disable-xctest "$@" 2>&1 |
-        tee "$work/$name.log"
+    # By its own name, and not by `swift test`, of which only one at a time may use the build folder.
+    TMPDIR=$work/$name "$tests" --testing-library swift-testing --no-parallel "$@" > "$work/$name.log" 2>&1 &
+    processes+=($!)
+    tail -n +1 -f --pid=$! "$work/$name.log" &
 }
 
+part labs --filter "$labs"
+part others --skip "$labs"
 status=0
-part labs --filter "$labs" "$@" &
-labs_process=$!
-part others --skip "$labs" "$@" || status=$?
-wait "$labs_process" || status=$?
+for process in "${processes[@]}"; do
+    wait "$process" || status=$?
+done
+wait
 
 for name in labs others; do
     # A process that found no test at all, or that ended before its tests did, has no such line.
