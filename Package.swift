@@ -137,7 +137,8 @@ let package = Package(
         .target(
             name: "MultipathWebSocket",
             dependencies: [
-                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                "Multipath", "MultipathNIO", "MultipathTLS", "MultipathHTTP", "LinuxNet",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio", condition: http),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
                 .product(name: "NIOWebSocket", package: "swift-nio", condition: http),

@@ -117,10 +117,13 @@
         }
 
         /// The reader has gone.
-        func discard(_ exchange: Exchange) {
+        ///
+        /// - Parameter drains: whether a stream, too, is read to its end, where that is near: servers count streams that their clients
+        ///   reset.
+        func discard(_ exchange: Exchange, drains: Bool = false) {
             guard self.exchange === exchange, discardable == nil else { return }
             // A body that is still being written has no reader for its answer either.
-            guard kind == .http1, isRequestComplete, hasHead else { return end(CancellationError()) }
+            guard kind == .http1 || drains, isRequestComplete, hasHead else { return end(CancellationError()) }
             discardable = Self.mostDiscarded
             resume(exchange)
         }

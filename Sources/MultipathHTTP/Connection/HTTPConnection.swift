@@ -43,6 +43,9 @@
             _ origin: HTTPOrigin, by connector: OriginConnector, _ configuration: ConnectionConfiguration,
             offers: [HTTPRequestMetrics.ProtocolName], proxy: HTTPProxy?, limits: HTTPPipeline.Limits
         ) async throws -> HTTPConnection {
+            var configuration = configuration
+            // A resolver that can asks for the origin's HTTPS records, which are about TLS (RFC 9460 section 9).
+            if origin.isSecure, proxy == nil { configuration.applicationProtocols = offers.map(\.rawValue) }
             let opened = try await connector.open(
                 origin, configuration, applicationProtocols: offers.map(\.rawValue), proxy: proxy
             ) { channel, name in

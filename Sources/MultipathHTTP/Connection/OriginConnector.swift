@@ -25,6 +25,12 @@
             self.tls = tls
         }
 
+        /// The same with another resolver; nil for the one that it has.
+        package func resolving(by resolver: (any Resolver)?) -> OriginConnector {
+            guard let resolver else { return self }
+            return OriginConnector(connector: connector.resolving(by: resolver), group: group, tls: tls)
+        }
+
         /// An open channel.
         package struct Opened<Output: Sendable>: Sendable {
             /// The connection, with its events and reports.

@@ -1,0 +1,3 @@
+import AsyncHTTPClient
+import MultipathHTTP
+print("hello")
