@@ -56,7 +56,6 @@ let package = Package(
         .executableTarget(
             name: "mpbench-http",
             dependencies: [
-                "BenchSupport",
                 .product(name: "Multipath", package: "swift-multipath"),
                 .product(name: "MultipathHTTP", package: "swift-multipath"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -70,6 +69,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdHTTP2", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]),
         // What moving data costs; plain C is the peer, and shows what it costs at least.

@@ -1,3 +1,0 @@
-import AsyncHTTPClient
-import MultipathHTTP
-print("hello")
