@@ -214,36 +214,54 @@
                 $0.order(of: skipped..<shared.providers.count, at: .now)
             }
             let delay = shared.configuration.providerDelay
-            let found = await withTaskGroup(of: Result<Reply, ResolutionError>?.self) { group in
+            let found = await withTaskGroup(of: Step.self) { group -> Result<Reply, ResolutionError> in
                 defer { group.cancelAll() }
                 var next = order.makeIterator()
-                var (running, failures) = (0, [ResolutionError]())
+                var running: [Int: MonotonicTime] = [:]
+                var failures: [ResolutionError] = []
                 func start() {
-                    guard let provider = next.next() else { return }
-                    running += 1
-                    group.addTask { await self.ask(provider, question, path, read) }
-                    // Nil says that the one before has had its time alone.
+                    guard let place = next.next() else { return }
+                    running[place] = .now
+                    group.addTask { .ended(place, await self.ask(place, question, path, read)) }
                     group.addTask {
                         try? await Task.sleep(for: delay)
-                        return nil
+                        return .hadItsTime
                     }
                 }
                 start()
-                while running > 0, let result = await group.next() {
-                    switch result {
-                    case nil: start()
-                    case .success?: return result
-                    case .failure(let error)?:
-                        if error.isNoSuchName { return result }
-                        running -= 1
+                while !running.isEmpty, let step = await group.next() {
+                    guard case .ended(let place, let result) = step else {
+                        start()
+                        continue
+                    }
+                    running[place] = nil
+                    if case .failure(let error) = result, !error.isNoSuchName {
                         failures.append(error)
                         start()
+                        continue
                     }
+                    setBack(running, at: .now)
+                    return result
                 }
                 let reasons = failures.map(\.reason).joined(separator: "; ")
                 return .failure(ResolutionError(reasons.isEmpty ? "cancelled" : reasons))
             }
-            return try (found ?? .failure(ResolutionError("cancelled"))).get()
+            return try found.get()
+        }
+
+        /// What happens while providers are asked.
+        private enum Step: Sendable {
+            case ended(Int, Result<Reply, ResolutionError>)
+            /// A provider has had its time alone.
+            case hadItsTime
+        }
+
+        /// Sets the providers back that another one has overtaken after they had their time alone.
+        private func setBack(_ running: [Int: MonotonicTime], at now: MonotonicTime) {
+            let delay = shared.configuration.providerDelay
+            let slow = running.filter { $0.value.duration(to: now) >= delay }.keys
+            guard !slow.isEmpty else { return }
+            shared.health.withLock { health in for place in slow { health.failed(place, at: now) } }
         }
 
         /// Asks one provider, and remembers how that went.

@@ -89,20 +89,20 @@
                 case .serverFailure: message = Self.reply(to: message, code: 2, type: 1, [])
                 case .otherQuestion:
                     message[13] ^= 1
-                    message = answer(message)
-                case .honest, .lying: message = answer(message)
+                    message = zoneAnswer(message)
+                case .honest, .lying: message = zoneAnswer(message)
                 }
                 let fields: HTTPHeaders = [
                     "Content-Type": type, "Content-Length": "\(message.count)", "Age": "10",
                 ]
-                let answer = HTTPResponseHead(
+                let reply = HTTPResponseHead(
                     version: head.version, status: HTTPResponseStatus(statusCode: status), headers: fields)
-                context.write(wrapOutboundOut(.head(answer)), promise: nil)
+                context.write(wrapOutboundOut(.head(reply)), promise: nil)
                 context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: message)))), promise: nil)
                 context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             }
 
-            private func answer(_ question: [UInt8]) -> [UInt8] {
+            private func zoneAnswer(_ question: [UInt8]) -> [UInt8] {
                 let (name, type) = Self.read(question)
                 if case .lying(let address) = manner {
                     return Self.reply(to: question, code: 0, type: type, type == 1 ? [address] : [])
@@ -116,7 +116,8 @@
             /// The parameter `dns`, in Base64 for URLs.
             private static func question(_ uri: String) -> [UInt8]? {
                 guard let place = uri.range(of: "?dns=") else { return nil }
-                var text = uri[place.upperBound...].replacing("-", with: "+").replacing("_", with: "/")
+                var text = String(uri[place.upperBound...]).replacing("-", with: "+")
+                    .replacing("_", with: "/")
                 while text.count % 4 != 0 { text += "=" }
                 return Data(base64Encoded: text).map { Array($0) }
             }

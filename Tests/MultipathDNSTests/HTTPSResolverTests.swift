@@ -63,10 +63,9 @@
         func thousand() async throws {
             let dead = try await HTTPSNameServer(certificates, .silent, Self.numbered)
             let failing = try await HTTPSNameServer(certificates, .serverFailure, Self.numbered)
-            let server = try await HTTPSNameServer(certificates, Self.numbered)
+            let server = try await HTTPSNameServer(certificates, .honest, Self.numbered)
             let names = try resolver([dead, failing, server]) {
-                $0.timeout = .seconds(1)
-                $0.providerDelay = .milliseconds(100)
+                $0.providerDelay = .seconds(1)
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<1_000 {
@@ -84,7 +83,7 @@
                 try await group.waitForAll()
             }
             // Those that fail are set back: few of the questions came to them.
-            #expect(dead.requests.count <= 300 && failing.requests.count <= 300)
+            #expect(dead.requests.count <= 500 && failing.requests.count <= 500)
             for server in [dead, failing, server] { await server.close() }
         }
 
@@ -121,7 +120,7 @@
             await server.close()
         }
 
-        static let faults: [(HTTPSNameServer.Manner, String)] = [
+        static let badManners: [(HTTPSNameServer.Manner, String)] = [
             (.status(500), "the status is 500"), (.status(301), "the status is 301"),
             (.wrongType, "the answer's type is text/html"), (.garbage, "no answer to the question"),
             (.otherQuestion, "no answer to the question"), (.tooLong, "body_too_large"),
@@ -130,10 +129,10 @@
 
         @Test(
             "A provider that does not answer as it should fails with a reason, and the next one is asked",
-            arguments: faults)
+            arguments: badManners)
         func faults(_ manner: HTTPSNameServer.Manner, _ words: String) async throws {
             let bad = try await HTTPSNameServer(certificates, manner, Self.numbered)
-            let good = try await HTTPSNameServer(certificates, Self.numbered)
+            let good = try await HTTPSNameServer(certificates, .honest, Self.numbered)
             let alone = try resolver([bad]) {
                 if case .silent = manner { $0.timeout = .milliseconds(500) }
             }
@@ -149,7 +148,7 @@
 
         @Test("That a name does not exist is an answer, for which no other provider is asked")
         func missing() async throws {
-            let server = try await HTTPSNameServer(certificates, Self.numbered)
+            let server = try await HTTPSNameServer(certificates, .honest, Self.numbered)
             let other = try await HTTPSNameServer(certificates, .lying([192, 0, 2, 66]), Self.numbered)
             let names = try resolver([server, other]) { $0.providerDelay = .seconds(20) }
             let error = await #expect(throws: ResolutionError.self) {
@@ -163,7 +162,7 @@
 
         @Test("A provider is one only with the certificate of its name, and is never asked for by name")
         func provider() async throws {
-            let server = try await HTTPSNameServer(certificates, Self.numbered)
+            let server = try await HTTPSNameServer(certificates, .honest, Self.numbered)
             var configuration = HTTPSResolver.Configuration()
             (configuration.asksEachPath, configuration.tls.trustRoots) = (false, .file(certificates.root))
             let stranger = try HTTPSResolver(

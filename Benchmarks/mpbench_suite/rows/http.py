@@ -39,7 +39,7 @@ def nginx(lab, listen):
             file.truncate(SLOW)
     listens = " ".join(f"listen {place} ssl http2;" for place in listen)
     (root / "conf").write_text(f"""
-        daemon off; worker_processes 1; pid {root}/pid; error_log {root}/error.log;
+        user root; daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;
         events {{ worker_connections 1024; }}
         http {{
             access_log off; root {root}; keepalive_requests 10000000; sendfile on; default_type text/plain;
@@ -56,7 +56,7 @@ def words(lab, contender, is_http1):
 
 def curl(lab, is_http1):
     """One process that asks RATE times a second, each request when the one before has its answer."""
-    return ["curl", "--silent", "--http1.1" if is_http1 else "--http2", "--cacert", f"{lab.folder}/nginx/root.pem",
+    return ["stdbuf", "-oL", "curl", "--silent", "--http1.1" if is_http1 else "--http2", "--cacert", f"{lab.folder}/nginx/root.pem",
             "--output", "/dev/null", "--write-out", "%{time_total}\\n", "--rate", f"{RATE}/s",
             f"https://server/2000?[1-{SECONDS * RATE}]"]
 

@@ -112,7 +112,7 @@
         /// be used again.
         func discard() { onLoop { $0.discard($1) } }
 
-        /// The same, and returns when the exchange is over, or after this time at the latest.
+        /// The same, and returns when the exchange is over. After this time it is ended.
         func drain(within limit: TimeAmount) async {
             onLoop { $0.discard($1, drains: true) }
             let handler = state.withLock { $0.handler }
@@ -124,7 +124,7 @@
                 }
                 if isOver { return continuation.resume() }
                 handler?.eventLoop.scheduleTask(in: limit) { [self] in
-                    state.withLock { $0.drained.take() }?.resume()
+                    if state.withLock({ $0.drained != nil }) { abort(CancellationError()) }
                 }
             }
         }
