@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
         .executable(name: "mpathd", targets: ["mpathd"]),
+        .executable(name: "mprun", targets: ["mprun"]),
     ],
     traits: [
         // Off by default, so that only packages that ask for it fetch what its product needs.
@@ -77,6 +78,8 @@ let package = Package(
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
         .target(name: "CCommandStartup"),
+        // For mprun only: the filter, and the processes that answer for it.
+        .target(name: "CTrap"),
         .target(name: "PathCore", swiftSettings: strict),
         .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
         // Steering for processes that lack the privilege: the protocol, the daemon that lends it, and its clients' end.
@@ -215,6 +218,15 @@ let package = Package(
 
         .executableTarget(
             name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
+
+        // Steering for programs that know nothing of it: what mprun decides.
+        .target(
+            name: "ProgramSteering", dependencies: ["Multipath", "LinuxNet", "PathCore", "CTrap"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mprun",
+            dependencies: ["ProgramSteering", "Multipath", "LinuxNet", "CTrap", "CommandSupport"],
+            swiftSettings: strict),
 
         // Not a product: an example of the public interface, built and tested with the rest.
         .executableTarget(
