@@ -295,6 +295,15 @@ let package = Package(
         .executableTarget(
             name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
             swiftSettings: strict),
+        // Programs as mprun has to bear with them, which know nothing of it.
+        .executableTarget(name: "trap-probe", path: "Tests/TrapProbe"),
+        .testTarget(
+            name: "ProgramSteeringTests",
+            dependencies: [
+                "ProgramSteering", "Multipath", "TestSupport", "mprun", "mplab", "mpathd", "mpconnect",
+                "trap-probe",
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "SteeringSimulation", "TestSupport"],
             swiftSettings: strict),

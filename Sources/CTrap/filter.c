@@ -36,11 +36,14 @@ static const struct sock_filter filter[] = {
     IF_EQUAL_SKIP(OWN_ARCHITECTURE, 1),
     RETURN(ALLOW),
     LOAD(nr),
-    IF_EQUAL_SKIP(__NR_socket, 3),
+    IF_EQUAL_SKIP(__NR_socket, 5),
     UNLESS_EQUAL_SKIP(__NR_connect, 1),
     RETURN(NOTIFY),
+    // 7: where the number is another still
+    IF_EQUAL_SKIP(__NR_setsockopt, 15),
     RETURN(ALLOW),
-    // socket(AF_INET or AF_INET6, SOCK_STREAM with or without its flags, 0 or IPPROTO_TCP)
+    RETURN(ALLOW),
+    // 10: socket(AF_INET or AF_INET6, SOCK_STREAM with or without its flags, 0 or IPPROTO_TCP)
     LOAD(args[0]),
     IF_EQUAL_SKIP(AF_INET, 2),
     IF_EQUAL_SKIP(AF_INET6, 1),
@@ -54,6 +57,25 @@ static const struct sock_filter filter[] = {
     IF_EQUAL_SKIP(IPPROTO_TCP, 1),
     RETURN(ALLOW),
     RETURN(NOTIFY),
+    // 23: setsockopt(…, IPPROTO_TCP, …) of what MPTCP sockets lack: see trap.c
+    LOAD(args[1]),
+    UNLESS_EQUAL_SKIP(IPPROTO_TCP, 10),
+    LOAD(args[2]),
+    IF_EQUAL_SKIP(TCP_SYNCNT, 7),
+    IF_EQUAL_SKIP(TCP_LINGER2, 6),
+    IF_EQUAL_SKIP(TCP_WINDOW_CLAMP, 5),
+    IF_EQUAL_SKIP(TCP_QUICKACK, 4),
+    IF_EQUAL_SKIP(TCP_THIN_LINEAR_TIMEOUTS, 3),
+    IF_EQUAL_SKIP(TCP_THIN_DUPACK, 2),
+    IF_EQUAL_SKIP(TCP_USER_TIMEOUT, 1),
+    RETURN(ALLOW),
+    RETURN(NOTIFY),
+    // 35: setsockopt(…, SOL_SOCKET, SO_MAX_PACING_RATE, …)
+    UNLESS_EQUAL_SKIP(SOL_SOCKET, 3),
+    LOAD(args[2]),
+    UNLESS_EQUAL_SKIP(SO_MAX_PACING_RATE, 1),
+    RETURN(NOTIFY),
+    RETURN(ALLOW),
 };
 // The instruction that has connect(2) notified, and what stands there where it is not to be.
 enum { CONNECT_PLACE = 6 };

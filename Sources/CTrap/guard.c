@@ -331,9 +331,10 @@ static int wait_for_program(struct trap_run *run, int signals, struct watched *t
     return atomic_load(&page->status);
 }
 
-static void await_report(struct trap_run *run) {
+// The policy lets go of standard error then.
+static void end_report(struct trap_run *run) {
     struct trap_message message = {.kind = TRAP_PROGRAM_ENDED, .error = atomic_load(&run->page->status)};
-    if (trap_send(run->trap_end, &message, -1) != 0) return;
+    if (trap_send(run->trap_end, &message, -1) != 0 || !run->launch->awaits_report) return;
     int64_t deadline = now() + REPORT_PATIENCE;
     int process = trap_open_process(atomic_load(&run->page->policy));
     while (!atomic_load(&run->page->report_is_written)) {
@@ -466,6 +467,6 @@ int trap_run(const struct trap_launch *launch, int *failure) {
     keep_only(&run, (int[]){signals, trap.process, policy.process}, 3);
     if (!launch->keeps_error) send_to_nowhere(2);
     int status = wait_for_program(&run, signals, &trap, &policy);
-    if (launch->awaits_report && message.error == 0) await_report(&run);
+    if (launch->keeps_error && message.error == 0) end_report(&run);
     return end_as_program(status);
 }

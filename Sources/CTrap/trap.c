@@ -32,7 +32,6 @@ enum {
     BEGINNING_PATIENCE = 500,
     // Milliseconds that a connect waits for the policy where paths are prohibited: it may have to be started again.
     STRICT_PATIENCE = 2000,
-    NO_INTERFACE = SO_BINDTODEVICE,
     BIND_TO_INTERFACE = 62,  // SO_BINDTOIFINDEX
 };
 
@@ -339,7 +338,8 @@ static int is_bound(int socket) {
     union destination_address own;
     socklen_t length = sizeof own;
     memset(&own, 0, sizeof own);
-    if (option(socket, BIND_TO_INTERFACE) > 0) return 1;
+    // A mark chooses among routing rules (wg-quick(8), VPNs): the interface is for them to say.
+    if (option(socket, BIND_TO_INTERFACE) > 0 || option(socket, SO_MARK) > 0) return 1;
     if (getsockname(socket, (struct sockaddr *)&own, &length) != 0) return 1;
     if (own.family == AF_INET) return own.v4.sin_addr.s_addr != 0;
     return !IN6_IS_ADDR_UNSPECIFIED(&own.v6.sin6_addr);
@@ -480,6 +480,34 @@ static void lend(const struct trap_message *request) {
     if (socket >= 0) close(socket);
 }
 
+// MARK: setsockopt(2)
+
+// MPTCP sockets lack some of TCP's options. Those that are trapped wish for more or less of something, and no program can tell
+// whether it gets it: so where the kernel would refuse one the call succeeds, without an effect, for a program that takes the
+// refusal for a failure. All others are refused as they are.
+static void take_option(const struct trap_notification *call) {
+    pid_t thread = (pid_t)call->pid;
+    int level = (int)call->call.args[1], name = (int)call->call.args[2];
+    int socket = duplicate(thread, (int)call->call.args[0]);
+    if (socket < 0) return let_go(call->id);
+    int value = 0;
+    socklen_t length = sizeof value;
+    // One that has fallen back to TCP has them all.
+    int is_lacking = option(socket, SO_PROTOCOL) == TRAP_PROTOCOL_MPTCP
+        && (name == SO_MAX_PACING_RATE && level == SOL_SOCKET
+                ? setsockopt(socket, level, name, &(int){-1}, sizeof(int)) != 0
+                : getsockopt(socket, level, name, &value, &length) != 0)
+        && (errno == EOPNOTSUPP || errno == ENOPROTOOPT);
+    uint64_t cookie = is_lacking ? trap_socket_cookie(socket) : 0;
+    close(socket);
+    if (!is_lacking || !is_valid(call->id)) return let_go(call->id);
+    answer(call->id, 0, 0);
+    struct trap_message message = {
+        .kind = TRAP_OPTION, .thread = thread, .descriptor = (int)call->call.args[0], .cookie = cookie,
+        .flags = TRAP_TAKEN, .family = (uint16_t)level, .port = (uint16_t)name};
+    tell(&message);
+}
+
 // MARK: The policy's messages
 
 static void close_reserve(void) {
@@ -539,6 +567,8 @@ static void take_call(void) {
         take_socket(call);
     } else if (call->call.nr == __NR_connect) {
         take_connect(call);
+    } else if (call->call.nr == __NR_setsockopt) {
+        take_option(call);
     } else {
         let_go(call->id);
     }

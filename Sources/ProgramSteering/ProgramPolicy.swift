@@ -39,6 +39,9 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var hasPaths = false
     private var isReady = false
     private var isReported = false
+    private var hasToldUnsteered = false
+    private var toldOptions: Set<String> = []
+    private static let mostOptions = 1_000
     /// Whether the trap has got a socket for later.
     private var hasReserve = false
     private var generation: UInt32 = 0
@@ -127,6 +130,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         case TRAP_CONNECTS: connects(message)
         case TRAP_UNEXAMINED: ledger.unexamined()
         case TRAP_LENT: lent(message, descriptor)
+        case TRAP_OPTION: noteOption(message)
         case TRAP_PROGRAM_ENDED: report()
         case TRAP_OVER:
             // The waiter's word may come later, or never where it was killed.
@@ -270,7 +274,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         }
         guard let descriptor else {
             looks[cookie] = nil
-            return ended(cookie, .failed)
+            return ended(cookie, .brief)
         }
         switch LentSocket.look(descriptor) {
         case .connecting:
@@ -302,7 +306,22 @@ package final class ProgramPolicy: @unchecked Sendable {
         if let token = facts.token, socket.level == .perConnectionByBroker {
             supply.attach(token, by: descriptor)
         }
-        console.connected(socket, facts)
+        console.connected(socket)
+        if let limit = socket.level.limit, facts.token != nil { noteUnsteered(limit) }
+    }
+
+    private func noteUnsteered(_ limit: ControlLimit) {
+        guard !hasToldUnsteered else { return }
+        hasToldUnsteered = true
+        console.unsteered(limit)
+    }
+
+    private func noteOption(_ message: trap_message) {
+        guard let option = LackingOption(level: message.family, number: message.port),
+            let program = OtherProcess.name(of: message.thread),
+            toldOptions.count < Self.mostOptions, toldOptions.insert("\(program) \(option)").inserted
+        else { return }
+        console.option(option, of: program)
     }
 
     // MARK: The end

@@ -13,8 +13,10 @@ package struct ProgramSocket: Sendable, Hashable {
         case connecting
         /// No path that is allowed led there.
         case refused
-        /// The handshake came to nothing, or the program closed the socket before.
+        /// The handshake came to nothing.
         case failed
+        /// The program has closed it before it was looked at.
+        case brief
         case connected(Transport)
         /// It is the kernel's own, TCP from the beginning.
         case plain(PlainReason)
@@ -34,6 +36,8 @@ package struct ProgramSocket: Sendable, Hashable {
     package var destination: IPEndpoint?
     /// The interface that it was bound to for its destination.
     package var interface: String?
+    /// What its connection carried; nil until it has ended, and for one that is not followed.
+    package var report: TransferReport?
 
     package init(
         cookie: UInt64, thread: Int32, descriptor: Int32, level: ControlLevel, state: State = .made

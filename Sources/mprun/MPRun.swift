@@ -80,13 +80,34 @@ struct MPRun: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print events as they happen.")
     var verbose = false
 
+    @Flag(name: .shortAndLong, help: "Say nothing, not even that connections can't be steered.")
+    var quiet = false
+
     @Argument(
         parsing: .captureForPassthrough,
         help: ArgumentHelp("The program and its arguments.", valueName: "program"))
     var program: [String] = []
 
+    /// The parser leaves all that it does not know, and what follows, to the program.
+    private func programArguments() throws -> [String] {
+        guard let first = program.first, first.hasPrefix("-") else { return program }
+        switch first {
+        case "--": return Array(program.dropFirst())
+        case "-h", "--help": throw CleanExit.helpRequest(self)
+        case "--version": throw CleanExit.message(projectVersion)
+        default:
+            throw ValidationError(
+                "there is no option '\(TerminalText.safe(first))'; a program whose name begins so stands behind --"
+            )
+        }
+    }
+
     func run() throws {
-        let arguments = program.first == "--" ? Array(program.dropFirst()) : program
+        let arguments = try programArguments()
+        if quiet, verbose || json || list || report {
+            throw ValidationError(
+                "--quiet says nothing; leave it out for --verbose, --json, --list and --report")
+        }
         guard !arguments.isEmpty else { throw ValidationError("there is no program to run") }
         var configuration = ProgramPolicy.Configuration()
         configuration.connection.mode = mode
@@ -94,10 +115,10 @@ struct MPRun: ParsableCommand {
         configuration.connection.requiredInterface = require
         try Prohibition(parsing: prohibit).apply(
             to: &configuration.connection, interfaces: InterfaceNames.all())
-        let console = RunConsole(json: json, verbose: verbose, list: list, report: report)
+        let console = RunConsole(json: json, verbose: verbose, list: list, report: report, quiet: quiet)
         let launch = ProgramLaunch(
             arguments: arguments, tcpPrograms: tcpFor, isStrict: !prohibit.isEmpty || require != nil,
-            keepsError: json || verbose || list || report, awaitsReport: json || list || report,
+            keepsError: console.speaks, awaitsReport: console.concludes,
             configuration, console)
         do throws(SystemError) {
             CommandExit(status: try launch.run()).leave()
