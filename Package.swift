@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
         .executable(name: "mpathd", targets: ["mpathd"]),
+        .executable(name: "mprun", targets: ["mprun"]),
     ],
     traits: [
         // Off by default, so that only packages that ask for it fetch what its product needs.
@@ -77,6 +78,8 @@ let package = Package(
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
         .target(name: "CCommandStartup"),
+        // For mprun only: the filter, and the processes that answer for it.
+        .target(name: "CTrap"),
         .target(name: "PathCore", swiftSettings: strict),
         .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
         // Steering for processes that lack the privilege: the protocol, the daemon that lends it, and its clients' end.
@@ -225,6 +228,15 @@ let package = Package(
         .executableTarget(
             name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
+        // Steering for programs that know nothing of it: what mprun decides.
+        .target(
+            name: "ProgramSteering", dependencies: ["Multipath", "LinuxNet", "PathCore", "CTrap"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mprun",
+            dependencies: ["ProgramSteering", "Multipath", "LinuxNet", "CTrap", "CommandSupport"],
+            swiftSettings: strict),
+
         // Not a product: an example of the public interface, built and tested with the rest.
         .executableTarget(
             name: "resume-download",
@@ -298,6 +310,15 @@ let package = Package(
         // A thousand connections for a long time, of which nothing may grow.
         .executableTarget(
             name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
+            swiftSettings: strict),
+        // Programs as mprun has to bear with them, which know nothing of it.
+        .executableTarget(name: "trap-probe", path: "Tests/TrapProbe"),
+        .testTarget(
+            name: "ProgramSteeringTests",
+            dependencies: [
+                "ProgramSteering", "Multipath", "TestSupport", "mprun", "mplab", "mpathd", "mpconnect",
+                "trap-probe",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "SteeringSimulation", "TestSupport"],
