@@ -394,6 +394,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "FolderSyncTests",
+            dependencies: [
+                "FolderSync", "TestSupport", "mpsync", "mplab",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+            ],
+            swiftSettings: strict),
         // The code in the documentation's pages, which scripts/snippets.py compares with it.
         .testTarget(
             name: "DocumentationSnippets",

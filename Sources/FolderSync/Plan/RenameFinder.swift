@@ -59,7 +59,8 @@ struct RenameFinder {
         var lost: [String: [SyncPath]] = [:]
         for (path, item) in situation.agreed {
             guard case .file(let local, let remote, _) = item, situation.remote[path] == nil,
-                case .file(let now, _)? = situation.local[path], now == local, let tag = remote.fineTag,
+                case .file(let now, _)? = situation.local[path], now == local,
+                let tag = remote.fineTag(remote.opaqueTag),
                 !Self.isUnknown(path, situation)
             else { continue }
             lost[tag, default: []].append(path)
@@ -67,7 +68,9 @@ struct RenameFinder {
         guard !lost.isEmpty else { return }
         var found: [String: [SyncPath]] = [:]
         for (path, item) in situation.remote {
-            guard case .file(let version) = item, let tag = version.fineTag, lost[tag] != nil else {
+            guard case .file(let version) = item, let tag = version.fineTag(version.strongTag),
+                lost[tag] != nil
+            else {
                 continue
             }
             found[tag, default: []].append(path)
@@ -94,8 +97,8 @@ struct RenameFinder {
 extension RemoteVersion {
     /// A strong tag that tells two files apart though they were written in the same second. nginx's is the second and the
     /// size in hexadecimal (ngx_http_set_etag).
-    var fineTag: String? {
-        guard let tag = strongTag, tag.utf8.count > 8, let size, size > 0 else { return nil }
+    func fineTag(_ tag: String?) -> String? {
+        guard let tag, tag.utf8.count > 8, let size, size > 0 else { return nil }
         let parts = tag.dropFirst().dropLast().split(separator: "-", omittingEmptySubsequences: false)
         let isCoarse =
             parts.count == 2 && parts[0].utf8.count <= 8 && UInt64(parts[0], radix: 16) != nil

@@ -98,15 +98,20 @@
                 try await recoverRemote()
             }
             var previous: [SyncAction] = []
-            for _ in 1...Self.mostPasses {
+            for pass in 1...Self.mostPasses {
                 let (plan, troubles) = try await plan()
+                let content = state.value
                 state.update { content in
                     content.troubles = troubles + plan.troubles
                     content.summary.left = plan.left
                 }
                 try await record(plan)
                 // What failed twice in the same way fails a third time.
-                if !plan.hasWork || plan.actions == previous { break }
+                guard plan.hasWork else { break }
+                if plan.actions == previous || pass == Self.mostPasses {
+                    reportUndone(plan, troubles: troubles + plan.troubles, earlier: content.troubles)
+                    break
+                }
                 previous = plan.actions
                 state.report(.planned(actions: plan.actions.count, bytes: bytes(of: plan)))
                 try await execute(plan)
@@ -114,6 +119,18 @@
                 if state.value.isOver { break }
             }
             return try await finish()
+        }
+
+        /// What a plan asks for again stays undone: with the reason that its attempt had, where it had one.
+        private func reportUndone(_ plan: SyncPlan, troubles: [SyncTrouble], earlier: [SyncTrouble]) {
+            let reasons = Dictionary(
+                earlier.compactMap { trouble in trouble.path.map { ($0, trouble) } }, uniquingKeysWith: { $1 }
+            )
+            let undone = plan.actions.filter { $0.phase != .record }.map { action in
+                reasons[action.path]
+                    ?? SyncTrouble(action.path, "it changes all the time, here or there; run it again later")
+            }
+            state.update { $0.troubles = troubles + undone }
         }
 
         private func plan() async throws -> (SyncPlan, [SyncTrouble]) {
@@ -160,7 +177,9 @@
         }
 
         /// Reads the files of which numbers alone don't tell whether they changed.
-        private func readChanged(_ listing: inout LocalFolder.Listing, _ content: RunState.Content) async throws {
+        private func readChanged(
+            _ listing: inout LocalFolder.Listing, _ content: RunState.Content
+        ) async throws {
             var inodes: Set<UInt64> = []
             for (path, item) in content.agreed where listing.items[path] == nil {
                 if case .file(let local, _, _) = item { inodes.insert(local.inode) }

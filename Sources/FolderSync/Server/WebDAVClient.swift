@@ -115,7 +115,9 @@
         /// Writes a file under a name that is this program's own.
         ///
         /// - Parameter range: where the body stands in the whole (RFC 9110 section 14.5); nil for all of it.
-        func put(_ path: SyncPath, _ body: HTTPRequestBody, range: (first: Int64, total: Int64)? = nil) async throws {
+        func put(
+            _ path: SyncPath, _ body: HTTPRequestBody, range: (first: Int64, total: Int64)? = nil
+        ) async throws {
             var fields = HTTPFields()
             fields[.contentType] = "application/octet-stream"
             if let range, let length = body.length {
@@ -136,7 +138,8 @@
         ///   - replacesAny: what is there goes; otherwise nothing may be there.
         ///   - tag: what is there must have this entity tag (section 10.4).
         func move(
-            _ path: SyncPath, to other: SyncPath, isFolder: Bool = false, replacesAny: Bool, tag: String? = nil
+            _ path: SyncPath, to other: SyncPath, isFolder: Bool = false, replacesAny: Bool,
+            tag: String? = nil
         ) async throws {
             let target = location.url(other, isFolder: isFolder)
             var fields = HTTPFields()
@@ -167,7 +170,10 @@
         /// - Parameter tag: it must have this entity tag.
         func delete(_ path: SyncPath, isFolder: Bool, tag: String? = nil) async throws {
             var fields = HTTPFields()
-            if let tag { fields[Self.name("If")] = "([\(tag)])" }
+            // Without the URL Apache asks it of the folder, too.
+            if let tag {
+                fields[Self.name("If")] = "<\(location.url(path, isFolder: isFolder))> ([\(tag)])"
+            }
             do {
                 try await change("DELETE", location.encoded(path, isFolder: isFolder), fields)
             } catch let error as WebDAVError where error.status == 404 {
@@ -201,7 +207,9 @@
         }
 
         private func request(_ method: String, _ path: String, _ fields: HTTPFields = [:]) -> HTTPRequest {
-            guard let method = HTTPRequest.Method(method) else { preconditionFailure("\(method) is a method") }
+            guard let method = HTTPRequest.Method(method) else {
+                preconditionFailure("\(method) is a method")
+            }
             var fields = fields
             fields[.authorization] = authorization
             return HTTPRequest(
@@ -216,7 +224,9 @@
             try await trying { try await self.perform(request, method, body) }
         }
 
-        private func perform(_ request: HTTPRequest, _ method: String, _ body: HTTPRequestBody? = nil) async throws {
+        private func perform(
+            _ request: HTTPRequest, _ method: String, _ body: HTTPRequestBody? = nil
+        ) async throws {
             try await http.perform(request: request, body: body, options: options) { response, body in
                 // 207 has the errors of single members (RFC 4918 section 9.6.1).
                 guard response.status.kind == .successful, response.status.code != 207 else {

@@ -52,11 +52,15 @@ public struct RemoteVersion: Sendable, Hashable, Codable {
 
     /// Whether the other is the same state: by its entity tag where both have one, else by size and time.
     public func matches(_ other: RemoteVersion) -> Bool {
-        if let tag, let otherTag = other.tag {
+        if let tag = opaqueTag, let otherTag = other.opaqueTag {
             return tag == otherTag && (size == nil || other.size == nil || size == other.size)
         }
         return size == other.size && modified == other.modified
     }
+
+    /// The tag without its mark of weakness: Apache's tag of a file that is younger than a second is weak, and the same but
+    /// strong from then on.
+    var opaqueTag: String? { tag.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 } }
 
     /// A strong entity tag (RFC 9110 section 8.8.3); nil for a weak one.
     public var strongTag: String? { tag.flatMap { $0.hasPrefix("W/") ? nil : $0 } }
