@@ -37,6 +37,113 @@ struct HeartbeatHandlerTests {
         }
     }
 
+    /// Ends its connection by a reset when it is asked.
+    private final class Resetting: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let channel = context.channel
+            guard let options = channel as? any SocketOptionProvider else { return }
+            options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+                channel.close(promise: nil)
+            }
+        }
+    }
+
+    @Test("learns by a reset that the network had forgotten the connection, and by its own end nothing")
+    func reset() async throws {
+        for isReset in [true, false] {
+            let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        if isReset { try channel.pipeline.syncOperations.addHandler(Resetting()) }
+                    }
+                }
+                .bind(host: "127.0.0.1", port: 0).get()
+            let port = try #require(listener.localAddress?.port)
+            let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port)
+            var tuning = HeartbeatTuning()
+            (tuning.firstInterval, tuning.longestInterval) = (.milliseconds(100), .milliseconds(200))
+            (tuning.shortestInterval, tuning.leastPatience) = (.milliseconds(20), .seconds(20))
+            let hub = HeartbeatHub.onEventThread(tuning: tuning)
+            let network = try #require(connection.follower.heartbeatNetwork)
+            let pings = Locked(0)
+            try await connection.channel.eventLoop.submit {
+                let handler = HeartbeatHandler<ByteBuffer, ByteBuffer>(
+                    of: connection, pingSize: 4,
+                    ping: {
+                        pings.withLock { $0 += 1 }
+                        return ByteBuffer(string: "ping")
+                    }, isAnswer: { _ in false })
+                handler.hub = hub
+                try connection.channel.pipeline.syncOperations.addHandler(handler)
+            }.get()
+            try await Program.wait("a ping") { pings.withLock { $0 } > 0 }
+            if !isReset { try await connection.channel.close() }
+            try await connection.channel.closeFuture.get()
+            let search = await hub.search(of: network)
+            #expect((search?.lost != nil) == isReset, "\(String(describing: search))")
+            try await listener.close()
+        }
+    }
+
+    /// Notes when pings come, and answers them.
+    private final class Noting: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        let times = Locked<[MonotonicTime]>([])
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            times.withLock { $0.append(.now) }
+            context.writeAndFlush(NIOAny(ByteBuffer(string: "pong")), promise: nil)
+        }
+    }
+
+    @Test("goes together with those of a thousand other connections, as their server sees it")
+    func together() async throws {
+        let count = 1_000
+        let noting = Noting()
+        let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .serverChannelOption(.backlog, value: 1_024)
+            .childChannelInitializer { $0.pipeline.addHandler(noting) }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(listener.localAddress?.port)
+        let interval = Duration.seconds(2)
+        var tuning = HeartbeatTuning()
+        (tuning.firstInterval, tuning.longestInterval) = (interval, interval)
+        (tuning.shortestInterval, tuning.leastPatience) = (.milliseconds(100), .seconds(15))
+        // Of 30 s a tenth is 3 s; of these 2 s it would be less than a thousand answers take on a busy machine.
+        tuning.slack = 0.3
+        let hub = HeartbeatHub.onEventThread(tuning: tuning)
+        var connections: [MultipathConnection] = []
+        for _ in 0..<count {
+            let connection = try await MultipathConnection.connect(host: "127.0.0.1", port: port) {
+                $0.protocols = [.tcp]
+            }
+            connections.append(connection)
+            try await connection.channel.eventLoop.submit {
+                let handler = HeartbeatHandler<ByteBuffer, ByteBuffer>(
+                    of: connection, pingSize: 4, ping: { ByteBuffer(string: "ping") },
+                    isAnswer: { $0 == ByteBuffer(string: "pong") })
+                handler.hub = hub
+                try connection.channel.pipeline.syncOperations.addHandler(handler)
+            }.get()
+        }
+        // They meet within some intervals.
+        try await Task.sleep(for: interval * 5)
+        let begun = hub.wakeUpCount
+        noting.times.withLock { $0 = [] }
+        try await Task.sleep(for: interval * 3)
+        let wakeUps = hub.wakeUpCount - begun
+        let times = noting.times.withLock { $0 }
+        let bursts = 1 + zip(times, times.dropFirst()).count { $0.duration(to: $1) > .milliseconds(150) }
+        print(
+            "measured: \(times.count) pings of \(count) connections in \(wakeUps) wake-ups, \(bursts) bursts")
+        #expect(times.count >= count * 2)
+        #expect(wakeUps <= 6 && bursts <= 6, "\(wakeUps) wake-ups, \(bursts) bursts")
+        for connection in connections { try? await connection.channel.close() }
+        try await listener.close()
+    }
+
     @Test("asks while nothing comes, swallows the answers, and closes the channel of a peer that gives none")
     func asks() async throws {
         let answering = Answering()
