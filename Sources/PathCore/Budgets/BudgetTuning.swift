@@ -16,8 +16,10 @@ package struct BudgetTuning: Sendable, Hashable {
     /// How often what connections have carried is looked at, at most, and at least while data moves.
     package var shortestLook = Duration.milliseconds(5)
     package var longestLook = Duration.milliseconds(250)
-    /// How often where nothing moves.
+    /// How often where nothing moves, of connections whose users don't say when they send and receive: at first, and each time
+    /// half as often, up to the second. Those that say it are not looked at before they do.
     package var idleLook = Duration.milliseconds(100)
+    package var longestIdleLook = Duration.seconds(10)
     /// How fast an unknown connection may be, in bytes a second: 100 Mbit/s.
     package var assumedRate: UInt64 = 12_500_000
     /// The first look after which nothing is left comes after a share (1 / this) of the time that takes.

@@ -86,6 +86,16 @@ package struct BudgetAccount: Sendable, Hashable {
         self.name = name
         self.period = period
         self.paths = paths
+        // No interface has such a name: it stands for nothing.
+        if case .interfaces(let names) = paths {
+            self.paths = .interfaces(
+                names.filter { !$0.isEmpty && $0.utf8.count <= BudgetLedger.longestInterface })
+        }
+    }
+
+    /// Whether it covers anything, so that something can be booked.
+    var canBeKept: Bool {
+        if case .interfaces(let names) = paths { !names.isEmpty } else { true }
     }
 }
 
