@@ -163,14 +163,12 @@ package struct BudgetLedger: Sendable, Hashable {
             guard word.hasPrefix(interfaces) else { return nil }
             let words = word.dropFirst(interfaces.count).split(
                 separator: ",", omittingEmptySubsequences: false)
-            let names = words.compactMap { StateWord.unescaped($0, limit: longestInterface) }
+            let names = words.compactMap { StateWord.unescaped($0, limit: BudgetAccount.longestInterface) }
             return names.count == words.count && !names.isEmpty ? .interfaces(Set(names)) : nil
         }
     }
 
     private static let interfaces = "interfaces:"
-    /// An interface has 15 bytes at most (IFNAMSIZ); a caller may write more.
-    static let longestInterface = 64
 
     private static func word(_ paths: PathBudget.Paths) -> String {
         switch paths {

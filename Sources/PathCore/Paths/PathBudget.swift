@@ -78,6 +78,9 @@ public struct PathBudget: Sendable, Hashable {
 
 /// What budgets book under.
 package struct BudgetAccount: Sendable, Hashable {
+    /// An interface has 15 bytes at most (IFNAMSIZ); a caller may write more.
+    static let longestInterface = 64
+
     package var name: String
     package var period: PathBudget.Period
     package var paths: PathBudget.Paths
@@ -89,7 +92,7 @@ package struct BudgetAccount: Sendable, Hashable {
         // No interface has such a name: it stands for nothing.
         if case .interfaces(let names) = paths {
             self.paths = .interfaces(
-                names.filter { !$0.isEmpty && $0.utf8.count <= BudgetLedger.longestInterface })
+                names.filter { !$0.isEmpty && $0.utf8.count <= Self.longestInterface })
         }
     }
 
