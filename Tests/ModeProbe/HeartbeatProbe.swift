@@ -22,7 +22,7 @@ enum HeartbeatProbe {
         let begun = MonotonicTime.now
         var settled: MonotonicTime?
         var (deaths, deathsAfterSettling, pings) = (0, 0, 0)
-        while begun.duration(to: .now) < .seconds(120) {
+        while begun.duration(to: .now) < .seconds(240) {
             let connection = try await IdleConnection(hub)
             while !connection.isDead {
                 try await Task.sleep(for: .milliseconds(20))
