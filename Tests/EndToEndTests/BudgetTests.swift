@@ -66,7 +66,6 @@ extension Labs {
                     "rtt=40ms,rate=50mbit,queue=40ms",
                 ],
                 """
-                cd "$(mktemp -d)"; export MULTIPATH_HOME="$PWD"
                 '\(LabCommand.program("mplab"))' set wwan0 expensive no
                 '\(LabCommand.program("modeprobe"))' handover download --budget \(limit) --budget-on wlan0 \
                   --capture wlan0 --ms 4000

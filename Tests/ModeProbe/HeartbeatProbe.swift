@@ -41,7 +41,8 @@ enum HeartbeatProbe {
             }
             pings += connection.heartbeat.report.pings
             deaths += 1
-            if settled != nil { deathsAfterSettling += 1 }
+            // The loss that ends the search is seen as its end first.
+            if let settled, settled.duration(to: .now) > .milliseconds(300) { deathsAfterSettling += 1 }
         }
         print("settled_after never")
     }

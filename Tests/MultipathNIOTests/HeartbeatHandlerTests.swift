@@ -13,12 +13,16 @@ struct HeartbeatHandlerTests {
     private final class Answering: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
         let isDumb = Locked(false)
+        let firstUnanswered = Locked<MonotonicTime?>(nil)
         let pings = Locked(0)
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             guard unwrapInboundIn(data) == ByteBuffer(string: "ping") else { return }
             pings.withLock { $0 += 1 }
-            if isDumb.withLock({ $0 }) { return }
+            if isDumb.withLock({ $0 }) {
+                firstUnanswered.withLock { $0 = $0 ?? .now }
+                return
+            }
             context.writeAndFlush(NIOAny(ByteBuffer(string: "pong")), promise: nil)
         }
     }
@@ -107,11 +111,11 @@ struct HeartbeatHandlerTests {
             .childChannelInitializer { $0.pipeline.addHandler(noting) }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(listener.localAddress?.port)
-        let interval = Duration.seconds(2)
+        let interval = Duration.seconds(5)
         var tuning = HeartbeatTuning()
         (tuning.firstInterval, tuning.longestInterval) = (interval, interval)
         (tuning.shortestInterval, tuning.leastPatience) = (.milliseconds(100), .seconds(15))
-        // Of 30 s a tenth is 3 s; of these 2 s it would be less than a thousand answers take on a busy machine.
+        // Of 30 s a tenth is 3 s; of these 5 s it would be less than a thousand answers take on a busy machine.
         tuning.slack = 0.3
         let hub = HeartbeatHub.onEventThread(tuning: tuning)
         var connections: [MultipathConnection] = []
@@ -129,10 +133,10 @@ struct HeartbeatHandlerTests {
             }.get()
         }
         // They meet within some intervals.
-        try await Task.sleep(for: interval * 5)
+        try await Task.sleep(for: interval * 2)
         let begun = hub.wakeUpCount
         noting.times.withLock { $0 = [] }
-        try await Task.sleep(for: interval * 3)
+        try await Task.sleep(for: interval * 2)
         let wakeUps = hub.wakeUpCount - begun
         let times = noting.times.withLock { $0 }
         let bursts = 1 + zip(times, times.dropFirst()).count { $0.duration(to: $1) > .milliseconds(150) }
@@ -158,11 +162,15 @@ struct HeartbeatHandlerTests {
         let hub = HeartbeatHub.onEventThread(tuning: tuning)
         let ends = Ends()
         let told = Locked<[Heartbeat.Event]>([])
+        let died = Locked<MonotonicTime?>(nil)
         let report = try await connection.channel.eventLoop.submit {
             let handler = HeartbeatHandler<ByteBuffer, ByteBuffer>(
                 of: connection, pingSize: 4, ping: { ByteBuffer(string: "ping") },
                 isAnswer: { $0 == ByteBuffer(string: "pong") },
-                told: { event in told.withLock { $0.append(event) } })
+                told: { event in
+                    if case .dead = event { died.withLock { $0 = .now } }
+                    told.withLock { $0.append(event) }
+                })
             handler.hub = hub
             try connection.channel.pipeline.syncOperations.addHandlers([handler, ends])
             return NIOLoopBound(handler, eventLoop: connection.channel.eventLoop)
@@ -176,6 +184,11 @@ struct HeartbeatHandlerTests {
         try await connection.channel.closeFuture.get()
         #expect(ends.errors.withLock { $0 } == ["HeartbeatError"])
         #expect(ends.messages.withLock { $0 }.isEmpty)
+        let asked = try #require(answering.firstUnanswered.withLock { $0 })
+        let dead = try #require(died.withLock { $0 })
+        print("measured: the peer is dead \(asked.duration(to: dead)) after the first ping without an answer")
+        // Twice the patience, and what a busy machine takes.
+        #expect(asked.duration(to: dead) < tuning.leastPatience * 2 + .seconds(2))
         let last = told.withLock { $0.suffix(2) }
         #expect(last.first == .unanswered)
         if case .dead? = last.last {} else { Issue.record("\(last)") }

@@ -68,8 +68,7 @@ final class WirelessSource {
     private var wasLook = false
     /// Whether an answer has come since the start: the first is told whatever it says.
     private var isAnswered = false
-    /// Whether another question followed the latest answer at once.
-    private var isUnsettled = false
+    private var series = AnswerSeries()
     private var isSignalWatched = false
     private var look: EventThread.Token?
     /// How long the latest answer took.
@@ -232,12 +231,9 @@ final class WirelessSource {
             known[index] = (hint, answer.ended)
             isNews = isNews || (wasLook ? hint?.isFading != old?.isFading : hint != old)
         }
-        let wasUnsettled = isUnsettled
         ask()
-        isUnsettled = !isSettled
         lookLater()
-        // A first reading waits until all is known.
-        if isNews || wasUnsettled && !isUnsettled { onChange?() }
+        if series.tells(isNews: isNews, isSettled: isSettled) { onChange?() }
     }
 
     private func listen(_ radio: Radio) {

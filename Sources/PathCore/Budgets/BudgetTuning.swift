@@ -9,8 +9,8 @@ package struct BudgetTuning: Sendable, Hashable {
     /// What is still on its way when a budget is found spent is what comes in this time: the next look, the way of the order,
     /// a round trip.
     package var tail = Duration.milliseconds(60)
-    /// No more is kept for that.
-    package var largestTail: UInt64 = 128 * 1024
+    /// No more is kept for that: 50 Mbit/s for that time.
+    package var largestTail: UInt64 = 384 * 1024
     /// Of a budget so small a share (1 / this) is as good as nothing: below it it counts as spent.
     package var restShare: UInt64 = 64
     /// How often what connections have carried is looked at, at most, and at least while data moves.
