@@ -53,11 +53,15 @@
         @Flag(help: "Fetch changes of the server only.")
         var pull = false
 
-        @Flag(help: "Go on when both sides are the same: changes here are sent at once, the server is asked now and then.")
+        @Flag(
+            help:
+                "Go on when both sides are the same: changes here are sent at once, the server is asked now and then."
+        )
         var watch = false
 
         @Option(
-            help: ArgumentHelp("With --watch: how often the server is asked for changes.", valueName: "duration"),
+            help: ArgumentHelp(
+                "With --watch: how often the server is asked for changes.", valueName: "duration"),
             transform: Duration.argument)
         var interval: Duration = .seconds(60)
 
@@ -102,7 +106,8 @@
         @Option(help: ArgumentHelp("Files that are transferred at a time.", valueName: "count"))
         var transfers = 4
 
-        @Flag(name: [.customLong("no-progress"), .customShort("s")], help: "Show no progress on the terminal.")
+        @Flag(
+            name: [.customLong("no-progress"), .customShort("s")], help: "Show no progress on the terminal.")
         var withoutProgress = false
 
         @Flag(name: .shortAndLong, help: "Print what is done, file by file.")
@@ -118,12 +123,19 @@
         var server: String
 
         func validate() throws {
-            if push, pull { throw ValidationError("--push and --pull exclude each other; without them changes go both ways") }
+            if push, pull {
+                throw ValidationError(
+                    "--push and --pull exclude each other; without them changes go both ways")
+            }
             if let maxDelete, maxDelete < 0 { throw ValidationError("--max-delete is a count, 0 or more") }
             if !(1...32).contains(transfers) { throw ValidationError("--transfers is a count from 1 to 32") }
             if passwordFile != nil, user == nil { throw ValidationError("--password-file needs --user") }
-            if now, budget != nil { throw ValidationError("--now uses every path; --budget limits them; choose one") }
-            if watch, maxWait != nil { throw ValidationError("--watch waits as long as it takes; --max-wait is for one run") }
+            if now, budget != nil {
+                throw ValidationError("--now uses every path; --budget limits them; choose one")
+            }
+            if watch, maxWait != nil {
+                throw ValidationError("--watch waits as long as it takes; --max-wait is for one run")
+            }
         }
 
         func run() async throws {
@@ -167,7 +179,9 @@
                 group.addTask {
                     while true {
                         try await Task.sleep(for: .milliseconds(50))
-                        if let since = output.waitingSince, .now - since > maxWait { throw CommandExit.noAllowedPath }
+                        if let since = output.waitingSince, .now - since > maxWait {
+                            throw CommandExit.noAllowedPath
+                        }
                     }
                 }
                 defer { group.cancelAll() }

@@ -60,13 +60,16 @@
         private func showText(_ event: SyncEvent) {
             switch event {
             case .waiting(let reasons):
-                say("waiting for a path: \(reasons.isEmpty ? "there is none" : reasons.joined(separator: ", "))")
+                say(
+                    "waiting for a path: \(reasons.isEmpty ? "there is none" : reasons.joined(separator: ", "))"
+                )
             case .resumed(let name): say("goes on over \(name)")
             case .server(let words): if verbose { say("server: \(words)") }
             case .planned(let actions, let bytes):
                 if verbose { say("\(actions) to do, \(Self.size(bytes)) to transfer") }
             case .done(let action): if verbose { say(Self.words(action)) }
-            case .conflict(let path, let other): say("conflict: \(path): the other version is kept as \(other)")
+            case .conflict(let path, let other):
+                say("conflict: \(path): the other version is kept as \(other)")
             case .continued(let path, let offset): say("\(path): goes on at \(Self.size(offset))")
             case .restarted(let path, let reason): say("\(path): from the start: \(reason)")
             case .changedWhileSent(let path): say("\(path): it changed while it was sent; once more")
@@ -111,12 +114,14 @@
                     state.samples.removeFirst()
                 }
                 state.isShown = true
-                var text = "\(Self.size(state.transferred)) of \(Self.size(max(state.total, state.transferred)))"
+                var text =
+                    "\(Self.size(state.transferred)) of \(Self.size(max(state.total, state.transferred)))"
                 if let first = state.samples.first, now - first.time > .milliseconds(200) {
                     let rate = Double(state.transferred - first.bytes) / ((now - first.time) / .seconds(1))
                     text += ", \(Self.size(Int64(rate)))/s"
                     if rate > 1, state.total > state.transferred {
-                        text += ", \(Int((Double(state.total - state.transferred) / rate).rounded(.up))) s left"
+                        text +=
+                            ", \(Int((Double(state.total - state.transferred) / rate).rounded(.up))) s left"
                     }
                 }
                 return text
@@ -203,7 +208,8 @@
         let troubles: [String]
 
         private enum CodingKeys: String, CodingKey {
-            case event, seconds, same, uploads, downloads, moves, deletions, conflicts, left, requests, troubles
+            case event, seconds, same, uploads, downloads, moves, deletions, conflicts, left, requests,
+                troubles
             case bytesSent = "bytes_sent"
             case bytesReceived = "bytes_received"
         }

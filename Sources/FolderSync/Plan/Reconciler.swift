@@ -355,11 +355,15 @@ public struct Reconciler: Sendable {
     }
 
     private mutating func keepHere(_ path: SyncPath) {
-        if let parent = path.parent { for folder in [parent] + parent.ancestors { neededLocal.insert(folder) } }
+        if let parent = path.parent {
+            for folder in [parent] + parent.ancestors { neededLocal.insert(folder) }
+        }
     }
 
     private mutating func keepThere(_ path: SyncPath) {
-        if let parent = path.parent { for folder in [parent] + parent.ancestors { neededRemote.insert(folder) } }
+        if let parent = path.parent {
+            for folder in [parent] + parent.ancestors { neededRemote.insert(folder) }
+        }
     }
 
     private mutating func keepOnBothSides(_ path: SyncPath) {

@@ -74,7 +74,9 @@
         /// Fetches a file into this program's own folder.
         func fetch(_ path: SyncPath, _ version: RemoteVersion) async throws -> Fetched {
             do {
-                if let size = version.size, size <= Self.largeFile { return try await fetchSmall(path, version) }
+                if let size = version.size, size <= Self.largeFile {
+                    return try await fetchSmall(path, version)
+                }
                 return try await fetchLarge(path, version)
             } catch let error as WebDAVError where error.status == 404 {
                 throw Outdated(path)

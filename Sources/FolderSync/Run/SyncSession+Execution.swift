@@ -214,7 +214,9 @@
             let moved = try await onFileThread { [folder] in
                 guard try folder.version(path) == version else { return LocalVersion?.none }
                 if let parent = other.parent {
-                    for folderPath in parent.ancestors.reversed() + [parent] { try folder.makeFolder(folderPath) }
+                    for folderPath in parent.ancestors.reversed() + [parent] {
+                        try folder.makeFolder(folderPath)
+                    }
                 }
                 try folder.move(path, to: other)
                 return try folder.version(other)
@@ -253,7 +255,8 @@
             try await client.move(path, to: other, isFolder: isFolder, replacesAny: false)
         }
 
-        private func compare(_ path: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion) async throws {
+        private func compare(_ path: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion) async throws
+        {
             let content = try await onFileThread { [folder] in
                 let file = try folder.open(path)
                 let content = try file.content()
@@ -351,7 +354,8 @@
                 }
                 isExpected =
                     aside.remote.map {
-                        $0.matches(now) || !traits.keepsTags && $0.size == now.size && $0.modified == now.modified
+                        $0.matches(now)
+                            || !traits.keepsTags && $0.size == now.size && $0.modified == now.modified
                     } ?? false
             }
             if isExpected {

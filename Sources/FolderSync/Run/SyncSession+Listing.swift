@@ -29,7 +29,8 @@
                             if path.ancestors.count >= Self.deepestFolder {
                                 unknown.insert(path)
                                 troubles.append(
-                                    SyncTrouble(path, "more than \(Self.deepestFolder) folders inside each other"))
+                                    SyncTrouble(
+                                        path, "more than \(Self.deepestFolder) folders inside each other"))
                             } else {
                                 waiting.append(path)
                             }

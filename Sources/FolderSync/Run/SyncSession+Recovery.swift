@@ -49,10 +49,9 @@
         func tidyUp() async throws {
             let content = state.value
             try await onFileThread { [folder] in
-                for name in try folder.partNames() {
-                    if name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty {
-                        folder.removePart(name)
-                    }
+                for name in try folder.partNames()
+                where name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty {
+                    folder.removePart(name)
                 }
             }
             if content.troubles.isEmpty {

@@ -63,7 +63,8 @@
                 } else {
                     state.trouble(
                         file.upload.path,
-                        "the server has \(size.map { "\($0)" } ?? "none") of its \(expected) bytes after the upload")
+                        "the server has \(size.map { "\($0)" } ?? "none") of its \(expected) bytes after the upload"
+                    )
                     try await store.dropUpload(file.upload.path)
                 }
             }

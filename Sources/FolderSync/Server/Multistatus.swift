@@ -35,7 +35,8 @@
         /// - Throws: `Malformed`.
         init(_ bytes: Data) throws(Malformed) {
             if bytes.contains(0) { throw Malformed(description: "the listing is not UTF-8") }
-            if bytes.range(of: Data("<!DOCTYPE".utf8)) != nil || bytes.range(of: Data("<!ENTITY".utf8)) != nil {
+            if bytes.range(of: Data("<!DOCTYPE".utf8)) != nil || bytes.range(of: Data("<!ENTITY".utf8)) != nil
+            {
                 throw Malformed(description: "the listing declares a document type, as no WebDAV server does")
             }
             let reader = Reader()
@@ -47,7 +48,9 @@
             if let failure = reader.failure { throw failure }
             guard isRead else {
                 throw Malformed(
-                    description: "the listing is no XML (line \(parser.lineNumber)); is there a WebDAV server at this URL?")
+                    description:
+                        "the listing is no XML (line \(parser.lineNumber)); is there a WebDAV server at this URL?"
+                )
             }
             guard reader.isMultistatus else {
                 throw Malformed(description: "the listing is XML, but no answer to PROPFIND")

@@ -90,7 +90,9 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
         var path = Substring(href)
         if let colon = href.range(of: "://"), !href.hasPrefix("/") {
             let other = href[colon.upperBound...].prefix { $0 != "/" }
-            guard Self.plain(String(other), href[..<colon.lowerBound].lowercased()) == Self.plain(authority, scheme)
+            guard
+                Self.plain(String(other), href[..<colon.lowerBound].lowercased())
+                    == Self.plain(authority, scheme)
             else { return .unusable("it is on another server") }
             path = href[colon.upperBound...].dropFirst(other.count)
         }

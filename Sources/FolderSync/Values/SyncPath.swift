@@ -17,7 +17,8 @@ public struct SyncPath: Sendable, Hashable, Comparable, CustomStringConvertible 
             case .empty: "a part of the name is empty"
             case .relativePart: "'.' or '..' is no name"
             case .containsZero: "a NUL byte is in the name"
-            case .partTooLong: "a name is longer than \(SyncPath.longestPart) bytes, which Linux does not keep"
+            case .partTooLong:
+                "a name is longer than \(SyncPath.longestPart) bytes, which Linux does not keep"
             case .pathTooLong: "the path is longer than \(SyncPath.longestPath) bytes"
             }
         }
