@@ -220,7 +220,21 @@ struct CheckTests {
 
     @Test("knows HTTP in the clear on a port of TLS for what it is, and no portal")
     func plainHTTP() async throws {
-        let found = try await run(nil, "web; check --tls 203.0.113.1:80")
+        let found = try await run(
+            nil,
+            """
+            cat > clear.py <<'END'
+            import socket, threading
+            listener = socket.create_server(("203.0.113.1", 443))
+            def answer(connection):
+                if connection.recv(4096): connection.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+                connection.close()
+            while True: threading.Thread(target=answer, args=(listener.accept()[0],)).start()
+            END
+            server python3 clear.py &
+            wait_for "the server" server bash -c "exec 3<>/dev/tcp/203.0.113.1/443"
+            check 203.0.113.1:443
+            """)
         #expect(found["fault"] == "tls_failed" && found["path"] == "None", "\(found)")
         #expect(found["sentence"]?.contains("HTTP answers in the clear") == true, "\(found)")
     }
