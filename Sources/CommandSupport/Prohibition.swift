@@ -1,9 +1,8 @@
 import ArgumentParser
-import CommandSupport
-import Multipath
+public import Multipath
 
 /// What `--prohibit` rules out. It guards money and data volumes, so a word that means nothing is an error.
-struct Prohibition {
+public struct Prohibition {
     /// A name in front of which this stands is taken as it is, whether or not there is such an interface now.
     private static let interfacePrefix = "interface:"
     private static let words = ["expensive", "constrained"] + InterfaceType.allCases.map(\.rawValue)
@@ -15,7 +14,8 @@ struct Prohibition {
     /// Words that must be names of interfaces.
     private var unchecked: [String] = []
 
-    init(parsing arguments: [String]) {
+    /// Reads the option's arguments, each a list with commas.
+    public init(parsing arguments: [String]) {
         for word in arguments.flatMap({ $0.split(separator: ",") }).map(String.init) {
             if word == "expensive" {
                 allowsExpensive = false
@@ -31,15 +31,15 @@ struct Prohibition {
         }
     }
 
-    /// Puts it into a configuration.
+    /// Puts it into a policy.
     ///
     /// - Throws: `ValidationError` for a word that is neither a type nor an interface of this machine;
     ///   `MessageError` where the paths can't be read.
-    func apply(to configuration: inout ConnectionConfiguration, _ monitor: PathMonitor) async throws {
-        if !allowsExpensive { configuration.allowsExpensivePaths = false }
-        if !allowsConstrained { configuration.allowsConstrainedPaths = false }
-        configuration.prohibitedInterfaceTypes.formUnion(types)
-        configuration.prohibitedInterfaces.formUnion(interfaces)
+    public func apply(to policy: inout PathPolicy, _ monitor: PathMonitor) async throws {
+        if !allowsExpensive { policy.allowsExpensivePaths = false }
+        if !allowsConstrained { policy.allowsConstrainedPaths = false }
+        policy.prohibitedInterfaceTypes.formUnion(types)
+        policy.prohibitedInterfaces.formUnion(interfaces)
         guard !unchecked.isEmpty else { return }
         let names = try await currentPath(monitor).allInterfaces.map(\.name)
         for word in unchecked where !names.contains(word) {
@@ -51,6 +51,6 @@ struct Prohibition {
                 \(Self.interfacePrefix)\(shown)
                 """)
         }
-        configuration.prohibitedInterfaces.formUnion(unchecked)
+        policy.prohibitedInterfaces.formUnion(unchecked)
     }
 }
