@@ -377,6 +377,9 @@ let package = Package(
                 .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "HLSClientTests", dependencies: ["HLSClient", "TestSupport", "mpstream", "mplab"],
+            swiftSettings: strict),
         // A process with an outbox, which its test kills.
         .executableTarget(
             name: "outbox-probe",

@@ -43,7 +43,9 @@
             }
             let isSwitch = lastVariant.map { $0 != piece.variant } ?? false
             lastVariant = piece.variant
-            let duration = Double(piece.duration.components.seconds) + Double(piece.duration.components.attoseconds) / 1e18
+            let duration =
+                Double(piece.duration.components.seconds) + Double(piece.duration.components.attoseconds)
+                / 1e18
             longest = max(longest, duration)
             entries.append(
                 Entry(
@@ -55,7 +57,9 @@
                 if first.isDiscontinuous { discontinuities += 1 }
             }
             let used = Set(entries.compactMap(\.initialization))
-            initializations = initializations.filter { used.contains($0.key) || $0.key == initializationCount }
+            initializations = initializations.filter {
+                used.contains($0.key) || $0.key == initializationCount
+            }
         }
 
         /// - Returns: nil where there is no such segment.
@@ -97,7 +101,9 @@
         private let listener = Locked<(any Channel)?>(nil)
 
         /// Where a player finds the stream.
-        var address: String { "http://127.0.0.1:\(listener.withLock { $0?.localAddress?.port ?? 0 })/stream.m3u8" }
+        var address: String {
+            "http://127.0.0.1:\(listener.withLock { $0?.localAddress?.port ?? 0 })/stream.m3u8"
+        }
 
         /// Listens on the loopback interface alone.
         static func start(port: Int) async throws -> LocalStreamServer {
@@ -166,7 +172,8 @@
                 if path == "/stream.m3u8" || path == "/" {
                     return ("application/vnd.apple.mpegurl", ByteBuffer(string: state.stream.playlist))
                 }
-                if let match = path.wholeMatch(of: #//segment-(\d{1,9})\.(ts|m4s)/#), let number = Int(match.1),
+                if let match = path.wholeMatch(of: #//segment-(\d{1,9})\.(ts|m4s)/#),
+                    let number = Int(match.1),
                     let media = state.stream.ask(number)
                 {
                     return (match.2 == "ts" ? "video/mp2t" : "video/iso.segment", media)
@@ -214,7 +221,8 @@
             ])
             if let type = found?.type { headers.add(name: "Content-Type", value: type) }
             context.write(
-                wrapOutboundOut(.head(HTTPResponseHead(version: head.version, status: status, headers: headers))),
+                wrapOutboundOut(
+                    .head(HTTPResponseHead(version: head.version, status: status, headers: headers))),
                 promise: nil)
             if head.method != .HEAD { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)

@@ -54,7 +54,8 @@
         @Flag(help: "Serve the stream at an address of this machine, for any player. The address is told.")
         var serve = false
 
-        @Option(help: ArgumentHelp("With --serve: the port. Any that is free unless given.", valueName: "number"))
+        @Option(
+            help: ArgumentHelp("With --serve: the port. Any that is free unless given.", valueName: "number"))
         var port: UInt16 = 0
 
         @Option(
@@ -130,11 +131,14 @@
         var url: String
 
         func validate() throws {
-            if record != nil, serve { throw ValidationError("--record and --serve are two outputs; choose one") }
+            if record != nil, serve {
+                throw ValidationError("--record and --serve are two outputs; choose one")
+            }
             if port != 0, !serve { throw ValidationError("--port belongs to --serve") }
             if record == nil, !serve, StandardStream.output.isTerminal {
                 throw ValidationError(
-                    "standard output is a terminal; pipe it to a player (| mpv -), or use --record or --serve")
+                    "standard output is a terminal; pipe it to a player (| mpv -), or use --record or --serve"
+                )
             }
             if buffer <= .zero { throw ValidationError("--buffer: there has to be something in it") }
         }
@@ -175,7 +179,9 @@
         private func play(_ player: StreamPlayer, _ console: StreamConsole) async throws {
             let server = serve ? try await LocalStreamServer.start(port: Int(port)) : nil
             let output: any StreamOutput =
-                if let server { server } else if let record { try FileOutput(record) } else { StandardOutput() }
+                if let server { server } else if let record { try FileOutput(record) } else {
+                    StandardOutput()
+                }
             if let server {
                 console.say(
                     "serving", ["url": "\(server.address)"], "serving \(server.address) for any player",
@@ -252,7 +258,8 @@
             guard parts.count == 2, let name = HTTPField.Name(String(parts[0])),
                 HTTPField.isValidValue(String(parts[1]))
             else {
-                throw ValidationError("'\(TerminalText.safe(text))' is no field; write one as 'Referer: https://…'")
+                throw ValidationError(
+                    "'\(TerminalText.safe(text))' is no field; write one as 'Referer: https://…'")
             }
             return HTTPField(name: name, value: String(parts[1].drop { $0 == " " }))
         }

@@ -68,7 +68,9 @@
                         }
                     }
                 }
-                if case .failure(let error)? = result { throw StreamFailure(.output, "\(file.path): \(error)") }
+                if case .failure(let error)? = result {
+                    throw StreamFailure(.output, "\(file.path): \(error)")
+                }
                 length += Int64(buffer.readableBytes)
             }
         }

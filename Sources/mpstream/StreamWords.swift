@@ -12,7 +12,8 @@
                 let rates = variants.filter { $0.rate > 0 }.map { rate($0.rate) }
                 let list = rates.isEmpty ? "" : ": \(rates.joined(separator: ", "))"
                 return ("loaded", "a stream \(isLive ? "live" : "on demand")\(list)", false)
-            case .started(let after): return ("started", "the first segment is there after \(seconds(after))", false)
+            case .started(let after):
+                return ("started", "the first segment is there after \(seconds(after))", false)
             case .segment(let number, let variant, let bytes, let duration, let path, let throughput):
                 let speed = throughput.map { ", \(rate($0))" } ?? ""
                 return (
@@ -25,12 +26,16 @@
             case .stalled: return ("stalled", "nothing is left to play", false)
             case .resumed(let after): return ("resumed", "goes on after \(seconds(after))", false)
             case .pathChanged(let path):
-                return ("path_changed", path.map { "over \(words($0))" } ?? "no path is left; waiting for one", false)
+                return (
+                    "path_changed", path.map { "over \(words($0))" } ?? "no path is left; waiting for one",
+                    false
+                )
             case .continued(let number, let at):
                 return ("continued", "segment \(number) goes on behind byte \(at)", false)
             case .abandoned(let number, let variant, _):
                 return ("abandoned", "segment \(number) of variant \(variant) would come too late", false)
-            case .skipped(let number, let reason): return ("skipped", "segment \(number) is left out: \(reason)", true)
+            case .skipped(let number, let reason):
+                return ("skipped", "segment \(number) is left out: \(reason)", true)
             case .trouble(let reason): return ("trouble", reason, false)
             case .warning(let reason): return ("warning", "warning: \(reason)", true)
             }
@@ -55,7 +60,9 @@
         }
 
         static func report(_ report: StreamReport) -> [String] {
-            let bytes = report.bytes.sorted { $0.value > $1.value }.map { "\(words($0.key)) \(size($0.value))" }
+            let bytes = report.bytes.sorted { $0.value > $1.value }.map {
+                "\(words($0.key)) \(size($0.value))"
+            }
             var lines = [
                 "  startup   \(report.startup.map(seconds) ?? "never")",
                 "  stalls    \(stalls(report.stalls, report.stalled.inSeconds))",
@@ -76,7 +83,8 @@
         static func failure(_ failure: StreamFailure) -> String {
             let advice: String? =
                 switch failure.code {
-                case .noPath: "connect this machine to a network, allow another path, or wait for one with --wait"
+                case .noPath:
+                    "connect this machine to a network, allow another path, or wait for one with --wait"
                 case .network: "check the address and the network, or give it more time with --patience"
                 case .playlist, .server: "check the URL with: curl -i URL"
                 case .output: nil
@@ -110,7 +118,8 @@
         }
 
         private static func size(_ bytes: Int64) -> String {
-            bytes < 999_500 ? "\((Double(bytes) / 100).rounded() / 10) kB" : "\((Double(bytes) / 1e5).rounded() / 10) MB"
+            bytes < 999_500
+                ? "\((Double(bytes) / 100).rounded() / 10) kB" : "\((Double(bytes) / 1e5).rounded() / 10) MB"
         }
     }
 #endif

@@ -1,11 +1,14 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import HLSClient
 
 private let base = URL(string: "https://media.example/films/one/index.m3u8?token=a%20b")!
 
-private func parse(_ text: String, from url: URL = base, limits: PlaylistParser.Limits = .init()) throws -> Playlist {
+private func parse(
+    _ text: String, from url: URL = base, limits: PlaylistParser.Limits = .init()
+) throws -> Playlist {
     try PlaylistParser.parse(Array(text.utf8), from: url, limits: limits)
 }
 
@@ -17,7 +20,9 @@ private func media(_ lines: String) throws -> MediaPlaylist {
 }
 
 /// What the parser says against a text; nil where it takes it.
-private func objection(_ text: String, from url: URL = base, limits: PlaylistParser.Limits = .init()) -> String? {
+private func objection(
+    _ text: String, from url: URL = base, limits: PlaylistParser.Limits = .init()
+) -> String? {
     do {
         _ = try parse(text, from: url, limits: limits)
         return nil
@@ -82,7 +87,10 @@ struct PlaylistTests {
             #EXTINF:2,
             c.m4s
             """)
-        #expect(playlist.segments.map { $0.initialization?.url.lastPathComponent } == ["init.mp4", "init.mp4", "init2.mp4"])
+        #expect(
+            playlist.segments.map { $0.initialization?.url.lastPathComponent } == [
+                "init.mp4", "init.mp4", "init2.mp4",
+            ])
         #expect(playlist.segments[0].initialization?.range == MediaPlaylist.ByteRange(start: 0, length: 720))
         #expect(playlist.segments.map(\.isDiscontinuous) == [false, false, true])
     }
@@ -144,16 +152,19 @@ struct PlaylistTests {
         #expect(streams.renditions.first?.url?.lastPathComponent == "index.m3u8")
     }
 
-    @Test("may use variables that it defines")
+    @Test("may use variables that it defines, also from its own URL")
     func variables() throws {
-        let playlist = try media(
-            """
+        let text = """
+            #EXTM3U
+            #EXT-X-TARGETDURATION:2
             #EXT-X-DEFINE:NAME="host",VALUE="cdn.example"
             #EXT-X-DEFINE:QUERYPARAM="token"
             #EXTINF:2,
-            https://{$host}/a.ts?t=x{$token}y
-            """.replacingOccurrences(of: "x{$token}y", with: "{$token}".replacingOccurrences(of: " ", with: "")))
-        _ = playlist
+            https://{$host}/a.ts?t={$token}
+            """
+        let place = try #require(URL(string: "https://media.example/index.m3u8?token=abc"))
+        guard case .media(let playlist) = try parse(text, from: place) else { return }
+        #expect(playlist.segments.first?.resource.url.absoluteString == "https://cdn.example/a.ts?t=abc")
     }
 
     @Test(
@@ -173,22 +184,64 @@ struct PlaylistTests {
             ("#EXTM3U\n#EXTINF:nan,\na.ts", "line 2: EXTINF is no duration: 'nan,'"),
             ("#EXTM3U\n#EXTINF:-1,\na.ts", "line 2: EXTINF is no duration: '-1,'"),
             ("#EXTM3U\n#EXTINF:1e300,\na.ts", "line 2: EXTINF is no duration: '1e300,'"),
-            ("#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:99999999999999999999\n", "line 2: EXT-X-MEDIA-SEQUENCE is no number"),
+            (
+                "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:99999999999999999999\n",
+                "line 2: EXT-X-MEDIA-SEQUENCE is no number"
+            ),
             ("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:0@0\na.ts", "line 3: EXT-X-BYTERANGE is no range"),
-            ("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na.ts", "line 4: EXT-X-BYTERANGE does not say where it begins"),
-            ("#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd", "line 3: 'file:///etc/passwd': only http and https are places for media"),
-            ("#EXTM3U\n#EXTINF:1,\ndata:text/plain,x", "line 3: 'data:text/plain,x': only http and https are places for media"),
-            ("#EXTM3U\n#EXTINF:1,\nhttp://media.example/a.ts", "line 3: 'http://media.example/a.ts' leads from https to http"),
-            ("#EXTM3U\n#EXTINF:1,\nhttps://me:secret@media.example/a.ts", "line 3: 'https://me:secret@media.example/a.ts' names no host, or a user with it"),
-            ("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"file:///etc/shadow\"\n", "line 2: 'file:///etc/shadow': only http and https are places for media"),
+            (
+                "#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na.ts",
+                "line 4: EXT-X-BYTERANGE does not say where it begins"
+            ),
+            (
+                "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd",
+                "line 3: 'file:///etc/passwd': only http and https are places for media"
+            ),
+            (
+                "#EXTM3U\n#EXTINF:1,\ndata:text/plain,x",
+                "line 3: 'data:text/plain,x': only http and https are places for media"
+            ),
+            (
+                "#EXTM3U\n#EXTINF:1,\nhttp://media.example/a.ts",
+                "line 3: 'http://media.example/a.ts' leads from https to http"
+            ),
+            (
+                "#EXTM3U\n#EXTINF:1,\nhttps://me:secret@media.example/a.ts",
+                "line 3: 'https://me:secret@media.example/a.ts' names no host, or a user with it"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"file:///etc/shadow\"\n",
+                "line 2: 'file:///etc/shadow': only http and https are places for media"
+            ),
             ("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\",IV=0x12zz\n", "line 2: IV is no 128 bits"),
-            ("#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"k\"\n#EXTINF:1,\na.ts", "line 4: the encryption SAMPLE-AES is not supported, only AES-128 is"),
-            ("#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=1x1\na.m3u8", "line 2: EXT-X-STREAM-INF has no BANDWIDTH"),
-            ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,BANDWIDTH=2\na", "line 2: the attribute BANDWIDTH stands there twice"),
-            ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS=\"a\n", "line 2: the quotes of CODECS are not closed"),
-            ("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXTINF:1,\nb.ts", "the playlist names both variants and segments"),
-            ("#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"b\"\n#EXTINF:1,\n{$c}.ts", "line 4: the variable c is not defined"),
-            ("#EXTM3U\n#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n", "line 2: the server sent a part of the playlist (EXT-X-SKIP) unasked"),
+            (
+                "#EXTM3U\n#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"k\"\n#EXTINF:1,\na.ts",
+                "line 4: the encryption SAMPLE-AES is not supported, only AES-128 is"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=1x1\na.m3u8",
+                "line 2: EXT-X-STREAM-INF has no BANDWIDTH"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,BANDWIDTH=2\na",
+                "line 2: the attribute BANDWIDTH stands there twice"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS=\"a\n",
+                "line 2: the quotes of CODECS are not closed"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n#EXTINF:1,\nb.ts",
+                "the playlist names both variants and segments"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"b\"\n#EXTINF:1,\n{$c}.ts",
+                "line 4: the variable c is not defined"
+            ),
+            (
+                "#EXTM3U\n#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n",
+                "line 2: the server sent a part of the playlist (EXT-X-SKIP) unasked"
+            ),
         ])
     func objections(text: String, words: String) {
         #expect(objection(text) == words)
@@ -198,7 +251,8 @@ struct PlaylistTests {
     func limits() {
         var limits = PlaylistParser.Limits()
         (limits.bytes, limits.segments, limits.variants) = (300, 3, 2)
-        let segments = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n" + String(repeating: "#EXTINF:1,\na.ts\n", count: 4)
+        let segments =
+            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n" + String(repeating: "#EXTINF:1,\na.ts\n", count: 4)
         #expect(objection(segments, limits: limits) == "line 10: there are more than 3 segments")
         let variants = "#EXTM3U\n" + String(repeating: "#EXT-X-STREAM-INF:BANDWIDTH=1\na\n", count: 3)
         #expect(objection(variants, limits: limits) == "line 7: there are more than 2 variants")
@@ -227,11 +281,12 @@ struct PlaylistTests {
             """
         let bytes = Array(text.utf8)
         for length in 0..<bytes.count { _ = try? PlaylistParser.parse(bytes[..<length], from: base) }
-        var random = SeededGenerator(seed: 20)
+        var random = SplitMix64(seed: 20)
         for _ in 0..<3_000 {
             var copy = bytes
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                copy[Int.random(in: 0..<copy.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                copy[Int.random(in: 0..<copy.count, using: &random)] = UInt8.random(
+                    in: 0...255, using: &random)
             }
             _ = try? PlaylistParser.parse(copy, from: base)
         }
@@ -252,7 +307,8 @@ struct MediaFormatTests {
     @Test("show that it is a page of HTML, a playlist, or nothing")
     func others() {
         for (text, words) in [
-            ("<!DOCTYPE html><p>", "a page of HTML"), ("\n <html>", "a page of HTML"), ("#EXTM3U\n", "a playlist"),
+            ("<!DOCTYPE html><p>", "a page of HTML"), ("\n <html>", "a page of HTML"),
+            ("#EXTM3U\n", "a playlist"),
             ("", "nothing"), ("not found", "bytes of no known format"),
         ] {
             #expect(MediaFormat(prefix: Array(text.utf8)) == nil)

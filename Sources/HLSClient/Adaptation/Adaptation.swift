@@ -58,7 +58,8 @@ struct Adaptation: Sendable {
     let expensiveRate: Double?
     private(set) var usesBuffer = false
 
-    init(rates: [Double], maximumRate: Double? = nil, expensiveRate: Double? = nil, tuning: Tuning = Tuning()) {
+    init(rates: [Double], maximumRate: Double? = nil, expensiveRate: Double? = nil, tuning: Tuning = Tuning())
+    {
         self.rates = rates
         self.maximumRate = maximumRate
         self.expensiveRate = expensiveRate
@@ -83,7 +84,8 @@ struct Adaptation: Sendable {
             // Never above what the path carries: BOLA-O's cap against switching up and down again.
             let sustainable = highest(below: throughput * tuning.share)
             let bola = bola(situation.buffer)
-            choice = max(choice, bola > sustainable ? max(sustainable, min(bola, situation.current ?? 0)) : bola)
+            choice = max(
+                choice, bola > sustainable ? max(sustainable, min(bola, situation.current ?? 0)) : bola)
         }
         if situation.current != nil {
             let room = situation.buffer / max(situation.segmentDuration, 0.1)

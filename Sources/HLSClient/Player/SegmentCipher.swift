@@ -10,10 +10,13 @@
     enum SegmentCipher {
         static let keyLength = 16
 
-        static func decrypt(_ bytes: ByteBuffer, key: [UInt8], vector: [UInt8]) throws(FetchFailure) -> ByteBuffer {
+        static func decrypt(
+            _ bytes: ByteBuffer, key: [UInt8], vector: [UInt8]
+        ) throws(FetchFailure) -> ByteBuffer {
             guard bytes.readableBytes % 16 == 0, bytes.readableBytes > 0 else {
                 throw FetchFailure(
-                    kind: .unusable, reason: "an encrypted segment has \(bytes.readableBytes) bytes, no multiple of 16")
+                    kind: .unusable,
+                    reason: "an encrypted segment has \(bytes.readableBytes) bytes, no multiple of 16")
             }
             do {
                 let plain = try AES._CBC.decrypt(

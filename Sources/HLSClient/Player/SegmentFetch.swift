@@ -11,7 +11,7 @@
         enum News: Sendable {
             case head(FetchID, offset: Int64, total: Int64?, validator: String?)
             case bytes(FetchID, ByteBuffer)
-            case carried(StreamPath)
+            case carried(FetchID, by: StreamPath)
             case finished(FetchID)
             case playlist(FetchID, Playlist, from: URL)
             case failed(FetchID, FetchFailure)
@@ -73,7 +73,9 @@
             }
             let url = response.request.url ?? request.resource.url
             do throws(PlaylistError) {
-                tell(.playlist(request.id, try PlaylistParser.parse(text.readableBytesView, from: url), from: url))
+                tell(
+                    .playlist(
+                        request.id, try PlaylistParser.parse(text.readableBytesView, from: url), from: url))
             } catch {
                 let isPage = MediaFormat.words(text.readableBytesView) == "a page of HTML"
                 throw FetchFailure(
@@ -121,7 +123,8 @@
             guard received > 0 else { throw FetchFailure(kind: .unusable, reason: "the server sent nothing") }
             guard plan.total == nil || received == plan.total else {
                 throw FetchFailure(
-                    kind: .broken, reason: "\(received) bytes arrived where the server named \(plan.total ?? 0)")
+                    kind: .broken,
+                    reason: "\(received) bytes arrived where the server named \(plan.total ?? 0)")
             }
             tell(.finished(request.id))
         }
@@ -130,7 +133,8 @@
             guard let path = response.metrics.path else { return }
             tell(
                 .carried(
-                    StreamPath(
+                    request.id,
+                    by: StreamPath(
                         interface: path.interface, isExpensive: path.isExpensive,
                         isConstrained: path.isConstrained)))
         }
@@ -154,7 +158,8 @@
                 kind = code == .noAllowedPath || code == .noRoute ? .noPath : .broken
             case .connectionLost, .bodyCutShort, .stalled, .timedOut, .refused, .http2: kind = .broken
             case .pathNotAllowed: kind = .broken
-            case .malformedAnswer, .invalidLength, .unexpectedUpgrade, .invalidCompression, .proxy: kind = .busy
+            case .malformedAnswer, .invalidLength, .unexpectedUpgrade, .invalidCompression, .proxy:
+                kind = .busy
             default: kind = .unusable
             }
             self.init(kind: kind, reason: error.reason)

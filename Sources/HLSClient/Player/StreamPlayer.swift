@@ -31,7 +31,8 @@
             monitor: PathMonitor = Connector.shared.monitor
         ) throws(StreamFailure) {
             guard let parsed = URL(string: url), parsed.scheme != nil else {
-                throw StreamFailure(.playlist, "'\(url.prefix(200))' is no URL; write one with http:// or https://")
+                throw StreamFailure(
+                    .playlist, "'\(url.prefix(200))' is no URL; write one with http:// or https://")
             }
             do throws(PlaylistError) {
                 self.url = try MediaURL.resolve(url, in: parsed)

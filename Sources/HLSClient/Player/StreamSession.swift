@@ -64,7 +64,8 @@
             case .written: isOver = true
             case .outputFailed(let error):
                 let reason = "\((error as? StreamFailure)?.reason ?? "\(error)")"
-                outcome = error is StreamOutputClosed ? .outputClosed : .failed(StreamFailure(.output, reason))
+                outcome =
+                    error is StreamOutputClosed ? .outputClosed : .failed(StreamFailure(.output, reason))
                 isOver = true
             case .tick:
                 timer = nil
@@ -79,11 +80,12 @@
                 if offset == 0 { bodies[id] = ByteBuffer() }
                 perform(.head(id, offset: offset, total: total, validator: validator))
             case .bytes(let id, let bytes):
-                if case .playlist? = requests[id]?.purpose {} else {
+                if case .playlist? = requests[id]?.purpose {
+                } else {
                     bodies[id, default: ByteBuffer()].writeImmutableBuffer(bytes)
                 }
                 perform(.progressed(id, bytes: bytes.readableBytes))
-            case .carried(let path): perform(.carried(path))
+            case .carried(let id, let path): perform(.carried(id, by: path))
             case .playlist(let id, let playlist, let url):
                 forget(id)
                 perform(.playlist(id, playlist, from: url))
@@ -125,7 +127,9 @@
             guard MediaFormat(prefix: body.readableBytesView.prefix(MediaFormat.prefixLength)) != nil else {
                 throw FetchFailure(
                     kind: .unusable,
-                    reason: "\(request.resource.url) is no media but \(MediaFormat.words(body.readableBytesView))")
+                    reason:
+                        "\(request.resource.url) is no media but \(MediaFormat.words(body.readableBytesView))"
+                )
             }
             bodies[id] = body
         }

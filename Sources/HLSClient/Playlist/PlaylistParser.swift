@@ -77,7 +77,8 @@ struct PlaylistParser {
             if text.hasPrefix("#EXT") {
                 let colon = text.firstIndex(of: ":")
                 try ingest(
-                    tag: text[..<(colon ?? text.endIndex)], colon.map { text[text.index(after: $0)...] } ?? "")
+                    tag: text[..<(colon ?? text.endIndex)], colon.map { text[text.index(after: $0)...] } ?? ""
+                )
             } else if text.first != "#" {
                 try ingest(uri: try substituted(text))
             }
@@ -261,7 +262,9 @@ struct PlaylistParser {
             multivariant.variants.append(variant)
             return
         }
-        guard let duration = pendingDuration else { throw fail("a URI has neither EXTINF nor EXT-X-STREAM-INF") }
+        guard let duration = pendingDuration else {
+            throw fail("a URI has neither EXTINF nor EXT-X-STREAM-INF")
+        }
         guard media.segments.count < limits.segments else {
             throw fail("there are more than \(limits.segments) segments")
         }
@@ -281,7 +284,8 @@ struct PlaylistParser {
         (isDiscontinuous, isGap) = (false, false)
     }
 
-    private func encryption(_ key: (url: URL, vector: [UInt8]?), _ number: Int64) -> MediaPlaylist.Encryption {
+    private func encryption(_ key: (url: URL, vector: [UInt8]?), _ number: Int64) -> MediaPlaylist.Encryption
+    {
         let counted = (0..<16).map { $0 < 8 ? 0 : UInt8(truncatingIfNeeded: number >> (8 * (15 - $0))) }
         return MediaPlaylist.Encryption(keyURL: key.url, initializationVector: key.vector ?? counted)
     }
@@ -303,7 +307,8 @@ struct PlaylistParser {
 
     private func finish() throws(PlaylistError) -> Playlist {
         if pendingVariant != nil || pendingDuration != nil {
-            throw PlaylistError(line: line, reason: "the playlist is cut: behind its last tag a URI is missing")
+            throw PlaylistError(
+                line: line, reason: "the playlist is cut: behind its last tag a URI is missing")
         }
         let isMedia = hasTargetDuration || hasSegmentTag || !media.segments.isEmpty
         if !multivariant.variants.isEmpty {

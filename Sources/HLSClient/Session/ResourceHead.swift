@@ -43,7 +43,8 @@ struct ResourceHead: Sendable, Equatable {
             if let contentLength, contentLength < wanted.end {
                 throw FetchFailure(
                     kind: .unusable,
-                    reason: "the server has \(contentLength) bytes, the playlist wants those up to \(wanted.end)")
+                    reason:
+                        "the server has \(contentLength) bytes, the playlist wants those up to \(wanted.end)")
             }
             return Plan(skipped: wanted.start, total: wanted.length)
         case 206:

@@ -51,7 +51,8 @@ struct SegmentJob: Sendable {
 
     /// Bits per second of late; nil where too little is known.
     func recentRate(at now: Double, _ tuning: StreamMachine.Tuning) -> Double? {
-        guard let first = window.first, now - first.time >= tuning.shortestWindow, received > first.bytes else {
+        guard let first = window.first, now - first.time >= tuning.shortestWindow, received > first.bytes
+        else {
             return nil
         }
         return Double(received - first.bytes) * 8 / (now - first.time)

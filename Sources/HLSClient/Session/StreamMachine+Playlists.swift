@@ -6,7 +6,7 @@ extension StreamMachine {
     /// - Parameter variant: nil for the URL that the session was given.
     mutating func fetchPlaylist(_ variant: Int?) {
         let id = newID()
-        playlists[id] = (variant, now)
+        playlists[id] = PlaylistFetch(variant: variant, active: now)
         if let variant { variants[variant].fetch = id }
         actions.append(
             .fetch(
@@ -35,7 +35,7 @@ extension StreamMachine {
     // MARK: Answers
 
     mutating func ingest(_ playlist: Playlist, _ id: FetchID, from url: URL) {
-        guard let (variant, _) = playlists.removeValue(forKey: id) else { return }
+        guard let variant = playlists.removeValue(forKey: id).map(\.variant) else { return }
         activeAt = now
         switch (playlist, variant) {
         case (.multivariant(let playlist), nil): begin(playlist)
@@ -123,7 +123,7 @@ extension StreamMachine {
     // MARK: Failures
 
     mutating func playlistFailed(_ id: FetchID, _ failure: FetchFailure) {
-        guard let (variant, _) = playlists.removeValue(forKey: id) else { return }
+        guard let variant = playlists.removeValue(forKey: id).map(\.variant) else { return }
         lastTrouble = failure.reason
         guard let variant else { return firstPlaylistFailed(failure) }
         variants[variant].fetch = nil

@@ -13,10 +13,15 @@ extension StreamMachine {
     }
 
     mutating func ingestProgress(_ id: FetchID, _ bytes: Int) {
-        let isPlaylist = playlists[id] != nil
+        let playlist = playlists[id]
+        let isPlaylist = playlist != nil
         guard isPlaylist || job?.request.id == id else { return }
         activeAt = now
-        if let path { counts.bytes[path, default: 0] += Int64(bytes) } else { counts.unknownBytes += Int64(bytes) }
+        if let path = playlist?.path ?? path {
+            counts.bytes[path, default: 0] += Int64(bytes)
+        } else {
+            counts.unknownBytes += Int64(bytes)
+        }
         if isPlaylist {
             playlists[id]?.active = now
         } else {
@@ -156,11 +161,13 @@ extension StreamMachine {
 
     /// - Returns: whether the segment was given up.
     private mutating func abandon(rate: Double) -> Bool {
-        guard let job, job.isSegment, let total = job.total, playhead.begun != nil, !options.isRecording else {
+        guard let job, job.isSegment, let total = job.total, playhead.begun != nil, !options.isRecording
+        else {
             return false
         }
         let situation = Adaptation.Situation(
-            buffer: playhead.buffer, throughput: throughput, segmentDuration: job.segment.duration, path: path,
+            buffer: playhead.buffer, throughput: throughput, segmentDuration: job.segment.duration,
+            path: path,
             current: job.variant)
         guard
             let lower = adaptation.alternative(

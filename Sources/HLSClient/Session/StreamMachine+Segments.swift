@@ -9,9 +9,12 @@ extension StreamMachine {
         guard let place else {
             // Before the first playlist of a variant, or after the server began anew.
             let first = variant ?? firstVariant
-            if variants[first].fetch == nil, variants[first].playlist == nil || variants[first].reloadAt == nil,
+            if variants[first].fetch == nil,
+                variants[first].playlist == nil || variants[first].reloadAt == nil,
                 variants[first].avoidedUntil <= now
-            { fetchPlaylist(first) }
+            {
+                fetchPlaylist(first)
+            }
             return false
         }
         let current = place.variant
@@ -40,7 +43,11 @@ extension StreamMachine {
         there.variant = chosen
         guard let other = self.segment(at: there, in: chosen) else {
             // It is not there yet.
-            if excluded.contains(current) { excluded.insert(chosen) } else { return begin(segment, in: current) }
+            if excluded.contains(current) {
+                excluded.insert(chosen)
+            } else {
+                return begin(segment, in: current)
+            }
             return true
         }
         if let known = known.playlist, known.isEnded {
@@ -82,7 +89,9 @@ extension StreamMachine {
         }
         if isUsable(choice) { return choice }
         // The next lower one, else the next higher one; one that is only avoided before none at all.
-        let order = variants.indices.sorted { abs($0 - choice) * 2 + ($0 > choice ? 1 : 0) < abs($1 - choice) * 2 + ($1 > choice ? 1 : 0) }
+        let order = variants.indices.sorted {
+            abs($0 - choice) * 2 + ($0 > choice ? 1 : 0) < abs($1 - choice) * 2 + ($1 > choice ? 1 : 0)
+        }
         if let usable = order.first(where: isUsable) {
             choice = usable
         } else if let place, !excluded.contains(place.variant) {
@@ -117,7 +126,8 @@ extension StreamMachine {
             report(
                 .skipped(
                     number: place.number,
-                    reason: "\(missing) \(missing == 1 ? "segment is" : "segments are") gone from the playlist"))
+                    reason:
+                        "\(missing) \(missing == 1 ? "segment is" : "segments are") gone from the playlist"))
             isDiscontinuous = true
             self.place = StreamPlace(
                 variant: place.variant, number: playlist.mediaSequence, time: 0,
@@ -155,7 +165,9 @@ extension StreamMachine {
     mutating func request(for segment: MediaPlaylist.Segment) -> FetchRequest {
         let (isUrgent, id) = (counts.segments == 0, newID())
         let held = heldKeys
-        func make(_ purpose: FetchRequest.Purpose, _ resource: MediaPlaylist.Resource, _ limit: Int64)
+        func make(
+            _ purpose: FetchRequest.Purpose, _ resource: MediaPlaylist.Resource, _ limit: Int64
+        )
             -> FetchRequest
         {
             FetchRequest(

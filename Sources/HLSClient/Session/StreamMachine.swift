@@ -28,7 +28,7 @@ struct StreamMachine {
         /// The paths that there are now, the best first.
         case paths([StreamPath])
         /// The path that carries an answer.
-        case carried(StreamPath)
+        case carried(FetchID, by: StreamPath)
         /// The output has taken so many seconds of media.
         case taken(seconds: Double)
         case tick
@@ -107,7 +107,7 @@ struct StreamMachine {
     var paths: [StreamPath] = []
 
     /// Playlists that are on their way, with the time at which they last brought something.
-    var playlists: [FetchID: (variant: Int?, active: Double)] = [:]
+    var playlists: [FetchID: PlaylistFetch] = [:]
     var firstTries = 0
     var firstRetryAt: Double?
 
@@ -129,6 +129,15 @@ struct StreamMachine {
     var activeAt = 0.0
 
     var counts = Counts()
+
+    /// A playlist that is on its way.
+    struct PlaylistFetch {
+        /// Nil for the URL that the session was given.
+        var variant: Int?
+        var active: Double
+        /// The path that carries it; nil before its answer.
+        var path: StreamPath?
+    }
 
     /// What the report has beside the playhead's.
     struct Counts {
@@ -164,7 +173,7 @@ struct StreamMachine {
         case .finished(let id): ingestFinished(id)
         case .failed(let id, let failure): ingestFailure(id, failure)
         case .paths(let paths): ingest(paths)
-        case .carried(let path): move(to: path)
+        case .carried(let id, let path): ingestCarrier(id, path)
         case .taken(let seconds): playhead.took(seconds)
         case .tick: break
         }
@@ -254,7 +263,18 @@ struct StreamMachine {
         if !paths.isEmpty, job?.isUnderWay == false { job?.retryAt = now }
         guard !paths.isEmpty else { return }
         if firstRetryAt != nil { firstRetryAt = now }
-        for index in variants.indices where variants[index].playlist == nil { variants[index].avoidedUntil = now }
+        for index in variants.indices where variants[index].playlist == nil {
+            variants[index].avoidedUntil = now
+        }
+    }
+
+    /// A segment's path is the stream's; a playlist's connection may well go another way.
+    private mutating func ingestCarrier(_ id: FetchID, _ path: StreamPath) {
+        if playlists[id] != nil {
+            playlists[id]?.path = paths.first { $0.interface == path.interface } ?? path
+        } else if job?.request.id == id {
+            move(to: path)
+        }
     }
 
     private mutating func move(to path: StreamPath) {

@@ -52,7 +52,9 @@ struct VariantPlaylist: Sendable {
     private func change(to new: MediaPlaylist, at now: Double) -> Change {
         guard let playlist else { return .grown }
         if new.endSequence > playlist.endSequence { return .grown }
-        if new.endSequence == playlist.endSequence { return new.isEnded != playlist.isEnded ? .grown : .unchanged }
+        if new.endSequence == playlist.endSequence {
+            return new.isEnded != playlist.isEnded ? .grown : .unchanged
+        }
         // An older one comes from a cache now and then; one that stays is a server that began anew.
         let isFar = new.endSequence < playlist.mediaSequence
         return isFar || now - changedAt > 3 * playlist.targetDuration ? .restarted : .older
@@ -80,7 +82,9 @@ struct VariantPlaylist: Sendable {
             if starts[middle] > time + 0.001 { high = middle } else { low = middle + 1 }
         }
         var index = max(low - 1, 0)
-        if !roundsDown, index + 1 < starts.count, starts[index + 1] - time < time - starts[index] { index += 1 }
+        if !roundsDown, index + 1 < starts.count, starts[index + 1] - time < time - starts[index] {
+            index += 1
+        }
         return playlist.mediaSequence + Int64(index)
     }
 
