@@ -173,7 +173,7 @@ struct MPConnect: AsyncParsableCommand {
         } else {
             let monitor = PathMonitor(monitorConfiguration)
             var configuration = configuration
-            try await Prohibition(parsing: prohibit).apply(to: &configuration.policy, monitor)
+            try await Prohibition(parsing: prohibit).apply(to: &configuration, monitor)
             await warnIfMissing(prefer, monitor, console)
             let resolver = ResolveArgument.resolver(
                 resolve, for: destination, otherwise: asksEachPath ? InterfaceResolver() : SystemResolver())

@@ -147,7 +147,9 @@
             let monitor = PathMonitor()
             let connector = Connector(monitor: monitor)
             var configuration = MultipathHTTPClient.Configuration()
-            try await Prohibition(parsing: prohibit).apply(to: &configuration.options.policy, monitor)
+            var rules = ConnectionConfiguration()
+            try await Prohibition(parsing: prohibit).apply(to: &rules, monitor)
+            configuration.options.policy = rules.policy
             configuration.options.policy.preferredInterface = prefer
             configuration.options.policy.budget = budget
             configuration.options.stallTimeout = .seconds(30)
