@@ -29,7 +29,9 @@ struct AdaptationTests {
     @Test("leaves room for the buffer to grow while it is low")
     func reservoir() {
         var adaptation = Adaptation(rates: rates)
-        let choices = [5.0, 11, 19].map { adaptation.choose(situation(buffer: $0, throughput: 4e6, current: 2)) }
+        let choices = [5.0, 11, 19].map {
+            adaptation.choose(situation(buffer: $0, throughput: 4e6, current: 2))
+        }
         #expect(choices[0] == 1)
         #expect(choices[1] == 2)
         #expect(choices[2] >= 2)

@@ -31,7 +31,8 @@ struct ResourceHeadTests {
     @Test("to a request for the rest has the bytes that were asked for")
     func rest() throws {
         #expect(ResourceHead.range(request(offset: 300)) == "bytes=300-")
-        let plan = try ResourceHead(status: 206, contentRange: "bytes 300-699/700").plan(for: request(offset: 300))
+        let plan = try ResourceHead(status: 206, contentRange: "bytes 300-699/700").plan(
+            for: request(offset: 300))
         #expect(plan == ResourceHead.Plan(offset: 300, total: 700))
     }
 
@@ -46,7 +47,8 @@ struct ResourceHeadTests {
         let range = MediaPlaylist.ByteRange(start: 100, length: 50)
         #expect(ResourceHead.range(request(range)) == "bytes=100-149")
         #expect(ResourceHead.range(request(range, offset: 20)) == "bytes=120-149")
-        let plan = try ResourceHead(status: 206, contentRange: "bytes 120-149/*").plan(for: request(range, offset: 20))
+        let plan = try ResourceHead(status: 206, contentRange: "bytes 120-149/*").plan(
+            for: request(range, offset: 20))
         #expect(plan == ResourceHead.Plan(offset: 20, total: 50))
         // A server that knows no ranges.
         #expect(
@@ -77,14 +79,17 @@ struct ResourceHeadTests {
         #expect(failure(ResourceHead(status: 200, contentLength: 1_001), request())?.kind == .unusable)
         #expect(failure(ResourceHead(status: 206, contentRange: "bytes 0-1/2"), request())?.kind == .unusable)
         #expect(failure(ResourceHead(status: 200, contentLength: 120), request(range))?.kind == .unusable)
-        #expect(failure(ResourceHead(status: 206, contentRange: "bytes 100-199/500"), request(range))?.kind == .unusable)
+        #expect(
+            failure(ResourceHead(status: 206, contentRange: "bytes 100-199/500"), request(range))?.kind
+                == .unusable)
         #expect(failure(ResourceHead(status: 416), request(range))?.kind == .unusable)
         #expect(failure(ResourceHead(status: 403), request())?.kind == .unusable)
     }
 
     @Test("that says not now, or not here, says so")
     func notNow() {
-        #expect([408, 429, 500, 503].allSatisfy { failure(ResourceHead(status: $0), request())?.kind == .busy })
+        #expect(
+            [408, 429, 500, 503].allSatisfy { failure(ResourceHead(status: $0), request())?.kind == .busy })
         #expect([404, 410].allSatisfy { failure(ResourceHead(status: $0), request())?.kind == .missing })
     }
 }

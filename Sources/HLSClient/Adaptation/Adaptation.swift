@@ -32,6 +32,9 @@ struct Adaptation: Sendable {
         /// … and below so many half a second. 20 s of silence (an elevator) then find 20 s in the buffer of a fast path.
         var cushion = 20.0
         var cushionShare = 0.5
+        /// … and the cushion is to be full within so many seconds, where half of the ladder's quality is enough for that: an
+        /// elevator's door closes soon after the stream began.
+        var fillTime = 2.0
         /// What is assumed of a path of which nothing is known: the lowest of the usual mobile classes, so that the first
         /// segment is there soon.
         var unknownRate = 1_000_000.0
@@ -86,6 +89,10 @@ struct Adaptation: Sendable {
             let bola = bola(situation.buffer)
             choice = max(
                 choice, bola > sustainable ? max(sustainable, min(bola, situation.current ?? 0)) : bola)
+        }
+        if situation.buffer < tuning.cushion {
+            let filling = throughput * tuning.fillTime / (tuning.cushion - situation.buffer)
+            choice = min(choice, max(highest(below: filling), rates.count / 2))
         }
         if situation.current != nil {
             let room = situation.buffer / max(situation.segmentDuration, 0.1)
