@@ -105,13 +105,13 @@ struct PlayheadTests {
     @Test("begins with the first segment, and stalls where nothing is left")
     func stall() {
         var playhead = Playhead()
-        #expect(!playhead.advance(to: 1))
+        #expect(playhead.advance(to: 1) == false)
         #expect(playhead.fetched(2, at: 1) == nil)
         playhead.took(2)
         #expect(playhead.emptyAt == 3)
-        #expect(!playhead.advance(to: 2.5))
+        #expect(playhead.advance(to: 2.5) == false)
         #expect(playhead.buffer == 0.5)
-        #expect(playhead.advance(to: 4))
+        #expect(playhead.advance(to: 4) == true)
         #expect(playhead.stalled(at: 4) == 1)
         #expect(playhead.fetched(2, at: 5) == 2)
         #expect(playhead.stalls == [Playhead.Stall(begun: 3, length: 2)])
@@ -122,11 +122,11 @@ struct PlayheadTests {
         var playhead = Playhead()
         _ = playhead.fetched(10, at: 0)
         playhead.took(2)
-        #expect(!playhead.advance(to: 8))
+        #expect(playhead.advance(to: 8) == false)
         #expect(playhead.played == 2)
         #expect(playhead.buffer == 8)
         playhead.took(8)
-        #expect(!playhead.advance(to: 10))
+        #expect(playhead.advance(to: 10) == false)
         #expect(playhead.played == 4)
     }
 
@@ -136,7 +136,7 @@ struct PlayheadTests {
         _ = playhead.fetched(2, at: 0)
         playhead.took(2)
         playhead.complete()
-        #expect(!playhead.advance(to: 5))
+        #expect(playhead.advance(to: 5) == false)
         #expect(playhead.emptyAt == nil)
     }
 }
