@@ -98,11 +98,16 @@
         }
 
         private let state = Locked(State())
+        /// Part of the address, so that no page in a browser can guess it.
+        private let token = String(UInt64.random(in: .min ... .max), radix: 16)
+        private let asked = Locked(MonotonicTime.now)
+        /// A player that asks for nothing for so long behind the stream's end has gone.
+        private static let patience = Duration.seconds(120)
         private let listener = Locked<(any Channel)?>(nil)
 
         /// Where a player finds the stream.
         var address: String {
-            "http://127.0.0.1:\(listener.withLock { $0?.localAddress?.port ?? 0 })/stream.m3u8"
+            "http://127.0.0.1:\(listener.withLock { $0?.localAddress?.port ?? 0 })/\(token)/stream.m3u8"
         }
 
         /// Listens on the loopback interface alone.
@@ -133,7 +138,16 @@
         /// Returns when a player has asked for everything.
         func drain() async {
             state.withLock { $0.stream.isEnded = true }
-            try? await wait { $0.isDrained }
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await self.wait { $0.isDrained } }
+                group.addTask {
+                    while self.asked.withLock({ $0 }).duration(to: .now) < Self.patience,
+                        (try? await Task.sleep(for: .seconds(1))) != nil
+                    {}
+                }
+                await group.next()
+                group.cancelAll()
+            }
             // The last segment is on its way.
             try? await Task.sleep(for: .seconds(2))
         }
@@ -166,10 +180,13 @@
         }
 
         /// The answer to a request for a path: its type and its bytes; nil for 404.
-        func answer(_ path: Substring) -> (type: String, body: ByteBuffer)? {
+        func answer(_ address: Substring) -> (type: String, body: ByteBuffer)? {
+            guard address.hasPrefix("/\(token)/") else { return nil }
+            let path = address.dropFirst(token.utf8.count + 1)
+            asked.withLock { $0 = .now }
             defer { wake() }
             return state.withLock { state in
-                if path == "/stream.m3u8" || path == "/" {
+                if path == "/stream.m3u8" {
                     return ("application/vnd.apple.mpegurl", ByteBuffer(string: state.stream.playlist))
                 }
                 if let match = path.wholeMatch(of: #//segment-(\d{1,9})\.(ts|m4s)/#),
@@ -210,7 +227,7 @@
 
         private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
             let path = head.uri.prefix { $0 != "?" }
-            let isAllowed = head.method == .GET || head.method == .HEAD
+            let isAllowed = head.method == .GET
             // Another name leads here only if a page's author has had it do so (DNS rebinding).
             let host = head.headers.first(name: "host")?.prefix { $0 != ":" } ?? "127.0.0.1"
             let found = isAllowed && (host == "127.0.0.1" || host == "localhost") ? server.answer(path) : nil
@@ -224,7 +241,7 @@
                 wrapOutboundOut(
                     .head(HTTPResponseHead(version: head.version, status: status, headers: headers))),
                 promise: nil)
-            if head.method != .HEAD { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
+            context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
             if !head.isKeepAlive { context.close(promise: nil) }
         }

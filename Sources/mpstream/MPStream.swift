@@ -104,7 +104,8 @@
         @Option(
             name: [.customLong("header"), .customShort("H")],
             help: ArgumentHelp(
-                "A field that each request carries. May be given again.", valueName: "name: value"),
+                "A field that each request carries; Authorization and Cookie go to URL's own server alone. May be given again.",
+                valueName: "name: value"),
             transform: HeaderArgument.parse)
         var headers: [HTTPField] = []
 
@@ -153,7 +154,10 @@
             configuration.options.policy.preferredInterface = prefer
             configuration.options.policy.budget = budget
             configuration.options.stallTimeout = .seconds(30)
-            configuration.headerFields = HTTPFields(headers)
+            // What proves who asks is for the stream's own server, not for each that a playlist names.
+            let secret: Set<HTTPField.Name> = [.authorization, .cookie]
+            let credentials = HTTPFields(headers.filter { secret.contains($0.name) })
+            configuration.headerFields = HTTPFields(headers.filter { !secret.contains($0.name) })
             if configuration.headerFields[.userAgent] == nil {
                 configuration.headerFields[.userAgent] = "mpstream/\(projectVersion)"
             }
@@ -171,7 +175,8 @@
             let client = MultipathHTTPClient(configuration: configuration, connector: connector)
             let player: StreamPlayer
             do throws(StreamFailure) {
-                player = try StreamPlayer(url, options: options, client: client, monitor: monitor)
+                player = try StreamPlayer(
+                    url, options: options, client: client, credentials: credentials, monitor: monitor)
             } catch {
                 throw ValidationError(error.reason)
             }
@@ -180,15 +185,14 @@
 
         private func play(_ player: StreamPlayer, _ console: StreamConsole) async throws {
             let server = serve ? try await LocalStreamServer.start(port: Int(port)) : nil
-            let output: any StreamOutput =
-                if let server { server } else if let record { try FileOutput(record) } else {
-                    StandardOutput()
-                }
+            let file = try record.map { path throws(StreamFailure) in try FileOutput(path) }
+            let output: any StreamOutput = server ?? file ?? StandardOutput()
             if let server {
                 console.say(
                     "serving", ["url": "\(server.address)"], "serving \(server.address) for any player",
                     always: true)
             }
+            let isPipe = server == nil && file == nil
             let signal = Locked<CInt?>(nil)
             let report = await withTaskGroup(of: StreamReport?.self) { group in
                 group.addTask {
@@ -204,6 +208,13 @@
                     signal.withLock { $0 = number }
                     return nil
                 }
+                if isPipe {
+                    group.addTask {
+                        // A player that is closed while the buffer is full would be noticed by the next write only.
+                        await StandardStream.output.waitForClosedReader()
+                        return nil
+                    }
+                }
                 var report: StreamReport?
                 for await end in group {
                     if let end { report = end }
@@ -212,6 +223,7 @@
                 return report
             }
             guard let report else { CommandExit.failed.leave() }
+            try await file?.finish(report.outcome)
             let exit = Self.exit(report, signal.withLock { $0 })
             console.conclude(report, status: exit.status)
             exit.leave()

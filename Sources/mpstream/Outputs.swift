@@ -39,16 +39,22 @@
         }
     }
 
-    /// Writes a stream to a file, which it begins anew.
+    /// Writes a stream to a file with `.part` behind its name, which gets its name at the end: what was recorded before under the
+    /// same name stays until then.
     actor FileOutput: StreamOutput {
         private static let calls = BlockingCalls(limit: 1)
 
         private let file: RandomAccessFile
+        private let target: String
         private var length: Int64 = 0
 
         init(_ path: String) throws(StreamFailure) {
             do throws(SystemError) {
-                file = try RandomAccessFile(updating: path)
+                target = path
+                file = try RandomAccessFile(updating: path + ".part")
+                guard file.lock() else {
+                    throw SystemError("lock \(path).part, which another recording has", errno: 11)
+                }
                 try file.resize(to: 0)
             } catch {
                 throw StreamFailure(.output, "\(path): \(error)")
@@ -72,6 +78,17 @@
                     throw StreamFailure(.output, "\(file.path): \(error)")
                 }
                 length += Int64(buffer.readableBytes)
+            }
+        }
+
+        /// Gives the file its name. One whose stream failed keeps the other, so that it takes no whole one's place.
+        func finish(_ outcome: StreamReport.Outcome) throws(StreamFailure) {
+            if case .failed = outcome { return length == 0 ? RandomAccessFile.remove(file.path) : () }
+            guard length > 0 else { return RandomAccessFile.remove(file.path) }
+            do throws(SystemError) {
+                try RandomAccessFile.rename(file.path, to: target)
+            } catch {
+                throw StreamFailure(.output, "\(target): \(error)")
             }
         }
     }

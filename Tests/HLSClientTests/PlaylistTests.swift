@@ -188,6 +188,10 @@ struct PlaylistTests {
                 "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:99999999999999999999\n",
                 "line 2: EXT-X-MEDIA-SEQUENCE is no number"
             ),
+            (
+                "#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:9007199254740992@0\na\n#EXTINF:1,\n#EXT-X-BYTERANGE:9007199254740992\na",
+                "line 7: EXT-X-BYTERANGE ends beyond any file"
+            ),
             ("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:0@0\na.ts", "line 3: EXT-X-BYTERANGE is no range"),
             (
                 "#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na.ts",

@@ -5,11 +5,15 @@ import Testing
 
 @Suite("An answer's head")
 struct ResourceHeadTests {
-    private func request(_ range: MediaPlaylist.ByteRange? = nil, offset: Int64 = 0) -> FetchRequest {
+    private func request(
+        _ range: MediaPlaylist.ByteRange? = nil, offset: Int64 = 0, validator: String? = nil
+    )
+        -> FetchRequest
+    {
         FetchRequest(
             id: FetchID(number: 1), purpose: .segment(number: 1),
             resource: MediaPlaylist.Resource(url: URL(string: "http://media.example/a.ts")!, range: range),
-            offset: offset, limit: 1_000)
+            offset: offset, validator: validator, total: offset > 0 ? 700 : nil, limit: 1_000)
     }
 
     private func failure(_ head: ResourceHead, _ request: FetchRequest) -> FetchFailure? {
@@ -47,8 +51,10 @@ struct ResourceHeadTests {
         let range = MediaPlaylist.ByteRange(start: 100, length: 50)
         #expect(ResourceHead.range(request(range)) == "bytes=100-149")
         #expect(ResourceHead.range(request(range, offset: 20)) == "bytes=120-149")
-        let plan = try ResourceHead(status: 206, contentRange: "bytes 120-149/*").plan(
-            for: request(range, offset: 20))
+        let plan = try ResourceHead(
+            status: 206, contentRange: "bytes 120-149/*", validator: "\"a\""
+        )
+        .plan(for: request(range, offset: 20, validator: "\"a\""))
         #expect(plan == ResourceHead.Plan(offset: 20, total: 50))
         // A server that knows no ranges.
         #expect(
@@ -67,6 +73,9 @@ struct ResourceHeadTests {
         for head in [
             ResourceHead(status: 206, contentRange: "bytes 0-699/700"),
             ResourceHead(status: 206, contentRange: "bytes 300-200/700"), ResourceHead(status: 206),
+            // Another length, or another validator: the rest of something else.
+            ResourceHead(status: 206, contentRange: "bytes 300-799/800"),
+            ResourceHead(status: 206, contentRange: "bytes 300-699/700", validator: "\"b\""),
             ResourceHead(status: 416, contentRange: "bytes */200"),
         ] {
             #expect(failure(head, request(offset: 300))?.kind == .changed)
@@ -82,6 +91,9 @@ struct ResourceHeadTests {
         #expect(
             failure(ResourceHead(status: 206, contentRange: "bytes 100-199/500"), request(range))?.kind
                 == .unusable)
+        let huge = MediaPlaylist.ByteRange(start: 0, length: 1 << 40)
+        #expect(
+            failure(ResourceHead(status: 206, contentRange: "bytes 0-1/*"), request(huge))?.kind == .unusable)
         #expect(failure(ResourceHead(status: 416), request(range))?.kind == .unusable)
         #expect(failure(ResourceHead(status: 403), request())?.kind == .unusable)
     }

@@ -250,7 +250,8 @@ struct SessionTests {
         #expect(known.ingest(playlist(99), at: 3) == .older)
         #expect(known.ingest(playlist(101), at: 4) == .grown)
         #expect(known.reloadAt == 6)
-        #expect(known.ingest(playlist(0), at: 6) == .restarted)
+        #expect(known.ingest(playlist(0), at: 6) == .older)
+        #expect(known.ingest(playlist(0), at: 7) == .restarted)
     }
 
     /// Paths that change, fall silent and break, servers that refuse: whatever happens, each segment comes once and in order, and

@@ -43,7 +43,7 @@ struct SimulatedStream {
     private(set) var outcome: StreamReport.Outcome?
     private(set) var faults: [String] = []
     private var path: StreamPath?
-    private var pending: [Double] = []
+    private var pending: [(seconds: Double, bytes: Int64)] = []
 
     init(_ world: World, options: StreamOptions = StreamOptions(), seed: UInt64 = 1) {
         self.world = world
@@ -68,7 +68,7 @@ struct SimulatedStream {
             for id in transfers.keys.sorted(by: { $0.number < $1.number }) { advance(id) }
             while let first = pending.first {
                 pending.removeFirst()
-                perform(.taken(seconds: first))
+                perform(.taken(seconds: first.seconds, bytes: first.bytes))
             }
             if let deadline = machine.nextDeadline, deadline <= now { perform(.tick) }
         }
@@ -165,7 +165,7 @@ struct SimulatedStream {
                 faults.append("segment \(segment.number) comes behind \(last.number)")
             }
             delivered.append((segment.variant, segment.number, delivery.isDiscontinuous))
-            pending.append(delivery.duration)
+            pending.append((delivery.duration, delivery.bytes))
         case .finish(let end): outcome = end
         }
     }

@@ -22,6 +22,8 @@
 
         let request: FetchRequest
         let client: MultipathHTTPClient
+        /// What goes to the origin of this URL alone.
+        var credentials: (origin: URL, fields: HTTPFields)?
         let tell: @Sendable (News) -> Void
 
         func run() async {
@@ -47,6 +49,9 @@
             if let range = ResourceHead.range(request) {
                 head.headerFields[.range] = range
                 if request.offset > 0 { head.headerFields[.ifRange] = request.validator }
+            }
+            if let (origin, fields) = credentials, origin.hasSameOrigin(as: request.resource.url) {
+                head.headerFields.append(contentsOf: fields)
             }
             var options = client.configuration.options
             options.mode = request.isUrgent ? .interactive : .handover
@@ -94,7 +99,7 @@
             if plan.isComplete { return tell(.finished(request.id)) }
             var (skip, received) = (plan.skipped, plan.offset)
             var looked = ContinuousClock.now
-            let most = request.resource.range?.length ?? request.limit
+            let most = min(request.resource.range?.length ?? request.limit, request.limit)
             for try await part in body {
                 var part = part
                 if skip > 0 {
@@ -140,12 +145,22 @@
         }
     }
 
+    extension URL {
+        /// Scheme, host and port (RFC 6454).
+        fileprivate func hasSameOrigin(as other: URL) -> Bool {
+            func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+            return scheme?.lowercased() == other.scheme?.lowercased()
+                && host()?.lowercased() == other.host()?.lowercased() && port(self) == port(other)
+        }
+    }
+
     extension MultipathHTTPResponse {
         fileprivate var resourceHead: ResourceHead {
             ResourceHead(
                 status: head.status.code, contentRange: head.headerFields[.contentRange],
                 contentLength: head.headerFields[.contentLength].flatMap { Int64($0) },
-                validator: head.headerFields[.eTag].flatMap { $0.hasPrefix("W/") ? nil : $0 })
+                validator: head.headerFields[.eTag].flatMap { $0.hasPrefix("W/") ? nil : $0 }
+                    ?? head.headerFields[.lastModified])
         }
     }
 

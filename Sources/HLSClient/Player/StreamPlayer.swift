@@ -1,5 +1,6 @@
 #if HTTP
     import FoundationEssentials
+    public import HTTPTypes
     public import Multipath
     public import MultipathHTTP
     import NIOCore
@@ -19,16 +20,18 @@
         private let options: StreamOptions
         private let client: MultipathHTTPClient
         private let monitor: PathMonitor
+        private let credentials: HTTPFields
 
         /// - Parameters:
         ///   - url: a playlist's, with http or https.
         ///   - options: how to play it.
         ///   - client: sends the requests. Its own options hold for all of them, except for their mode.
+        ///   - credentials: fields such as `Authorization` and `Cookie`, which go to the URL's own origin alone.
         ///   - monitor: tells of paths and their tags; the process's own unless given.
         /// - Throws: `StreamFailure` where the URL can't be one of a stream.
         public init(
             _ url: String, options: StreamOptions = StreamOptions(), client: MultipathHTTPClient,
-            monitor: PathMonitor = Connector.shared.monitor
+            credentials: HTTPFields = [:], monitor: PathMonitor = Connector.shared.monitor
         ) throws(StreamFailure) {
             guard let parsed = URL(string: url), parsed.scheme != nil else {
                 throw StreamFailure(
@@ -42,6 +45,7 @@
             self.options = options
             self.client = client
             self.monitor = monitor
+            self.credentials = credentials
         }
 
         /// Plays until the stream's end, until the task is cancelled or until it fails.
@@ -75,9 +79,10 @@
             every: (Duration, @Sendable (StreamStatus) -> Void)?
         ) async -> StreamReport {
             var session = StreamSession(
-                machine: StreamMachine(url: url, options: options), client: client, observe: observe)
+                machine: StreamMachine(url: url, options: options), client: client,
+                credentials: credentials.isEmpty ? nil : (url, credentials), observe: observe)
             let (inputs, inputsEnd) = AsyncStream.makeStream(of: StreamSession.Input.self)
-            let (pieces, piecesEnd) = AsyncStream.makeStream(of: StreamPiece.self)
+            let (pieces, piecesEnd) = AsyncStream.makeStream(of: PendingPiece.self)
             session.inputs = inputsEnd
             session.pieces = piecesEnd
             let monitor = monitor
@@ -85,8 +90,8 @@
                 let writer = Task {
                     do {
                         for await piece in pieces {
-                            try await output.write(piece)
-                            inputsEnd.yield(.taken(piece.duration))
+                            try await output.write(piece.piece)
+                            inputsEnd.yield(.taken(piece.piece.duration, bytes: piece.bytes))
                         }
                         inputsEnd.yield(.written)
                     } catch {

@@ -1,15 +1,23 @@
 #if HTTP
     import FoundationEssentials
+    import HTTPTypes
     import Multipath
     import MultipathHTTP
     import NIOCore
+
+    /// A piece on its way to the output.
+    struct PendingPiece: Sendable {
+        /// As they were fetched.
+        var bytes: Int64
+        var piece: StreamPiece
+    }
 
     /// A session as it runs: performs what its machine decides. One task owns it; what others tell comes as inputs.
     struct StreamSession {
         enum Input: Sendable {
             case news(SegmentFetch.News, attempt: FetchID)
             case paths(PathSnapshot)
-            case taken(Duration)
+            case taken(Duration, bytes: Int64)
             /// All pieces are with the output.
             case written
             case outputFailed(any Error)
@@ -19,10 +27,11 @@
 
         private var machine: StreamMachine
         private let client: MultipathHTTPClient
+        private let credentials: (origin: URL, fields: HTTPFields)?
         private let observe: @Sendable (StreamEvent, StreamStatus) -> Void
         private let begun = SuspendingClock.now
         var inputs: AsyncStream<Input>.Continuation?
-        var pieces: AsyncStream<StreamPiece>.Continuation?
+        var pieces: AsyncStream<PendingPiece>.Continuation?
 
         private var tasks: [FetchID: Task<Void, Never>] = [:]
         private var requests: [FetchID: FetchRequest] = [:]
@@ -34,11 +43,13 @@
 
         init(
             machine: StreamMachine, client: MultipathHTTPClient,
+            credentials: (origin: URL, fields: HTTPFields)?,
             observe: @escaping @Sendable (StreamEvent, StreamStatus) -> Void
         ) {
             self.machine = machine
             self.client = client
             self.observe = observe
+            self.credentials = credentials
         }
 
         private var now: Double { (SuspendingClock.now - begun).inSeconds }
@@ -53,14 +64,15 @@
                 // What a cancelled request still had to say is not wanted.
                 if tasks[attempt] != nil { ingest(news) }
             case .paths(let snapshot):
+                let policy = client.configuration.options.policy
                 perform(
                     .paths(
-                        snapshot.interfaces.map {
+                        snapshot.interfaces.filter { policy.refusal(of: $0) == nil }.map {
                             StreamPath(
                                 interface: $0.name, isExpensive: $0.isExpensive,
                                 isConstrained: $0.isConstrained)
                         }))
-            case .taken(let duration): perform(.taken(seconds: duration.inSeconds))
+            case .taken(let duration, let bytes): perform(.taken(seconds: duration.inSeconds, bytes: bytes))
             case .written: isOver = true
             case .outputFailed(let error):
                 let reason = "\((error as? StreamFailure)?.reason ?? "\(error)")"
@@ -168,7 +180,7 @@
             }
             requests[request.id] = request
             let inputs = inputs
-            let fetch = SegmentFetch(request: request, client: client) {
+            let fetch = SegmentFetch(request: request, client: client, credentials: credentials) {
                 inputs?.yield(.news($0, attempt: request.id))
             }
             tasks[request.id] = Task { await fetch.run() }
@@ -179,10 +191,12 @@
             let initialization = delivery.initialization.flatMap { bodies[$0] }
             forget(delivery.segment)
             pieces?.yield(
-                StreamPiece(
-                    initialization: initialization, media: media, index: delivery.index,
-                    duration: .seconds(delivery.duration), isDiscontinuous: delivery.isDiscontinuous,
-                    variant: delivery.variant))
+                PendingPiece(
+                    bytes: delivery.bytes,
+                    piece: StreamPiece(
+                        initialization: initialization, media: media, index: delivery.index,
+                        duration: .seconds(delivery.duration), isDiscontinuous: delivery.isDiscontinuous,
+                        variant: delivery.variant)))
         }
 
         /// Sees to it that a tick comes by the machine's deadline. One that comes early costs nothing.

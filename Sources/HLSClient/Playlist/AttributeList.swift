@@ -79,11 +79,14 @@ struct AttributeList: Sendable {
 
 /// Numbers as playlists write them. Nil for each other text, and for what no stream can need.
 enum PlaylistNumber {
+    /// The largest number that is taken.
+    static let limit: Int64 = 1 << 53
+
     /// A number that a Double can hold to the digit, too.
     static func count(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.count <= 16, text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
-        return Int64(text).flatMap { $0 <= 1 << 53 ? $0 : nil }
+        return Int64(text).flatMap { $0 <= limit ? $0 : nil }
     }
 
     /// Seconds, perhaps negative; not more than a day of them.

@@ -21,6 +21,8 @@ struct PlaylistParser {
     private let limits: Limits
     private var variables: [String: String] = [:]
     private var line = 0
+    /// Bytes that variables have brought.
+    private var expanded = 0
 
     private var multivariant = MultivariantPlaylist()
     private var media = MediaPlaylist(targetDuration: 0)
@@ -39,6 +41,7 @@ struct PlaylistParser {
     private var key: (url: URL, vector: [UInt8]?)?
     /// The formats of the keys that stand directly one after the other.
     private var isKeyUnusable: String?
+    private var hasKeyBeenUsed = false
     private var initialization: MediaPlaylist.Resource?
     private var lastRange: (url: URL, end: Int64)?
     private var lastDate: Double?
@@ -98,6 +101,10 @@ struct PlaylistParser {
 
     private mutating func ingest(tag: Substring, _ value: Substring) throws(PlaylistError) {
         switch tag {
+        // RFC 8216 section 4.3.3.2 and 4.3.3.3.
+        case "#EXT-X-MEDIA-SEQUENCE" where !media.segments.isEmpty,
+            "#EXT-X-DISCONTINUITY-SEQUENCE" where !media.segments.isEmpty:
+            throw fail("\(tag.dropFirst()) has to stand before the first segment")
         case "#EXTINF": try ingest(duration: value)
         case "#EXT-X-TARGETDURATION":
             guard let seconds = PlaylistNumber.count(value), seconds <= 86_400 else {
@@ -136,7 +143,7 @@ struct PlaylistParser {
         }
     }
 
-    private func attributes(_ value: Substring) throws(PlaylistError) -> AttributeList {
+    private mutating func attributes(_ value: Substring) throws(PlaylistError) -> AttributeList {
         try AttributeList(substituted(value)[...], line: line)
     }
 
@@ -152,6 +159,9 @@ struct PlaylistParser {
     private mutating func ingest(key attributes: AttributeList) throws(PlaylistError) {
         let method = try attributes.required("METHOD", of: "EXT-X-KEY")
         let format = attributes["KEYFORMAT"] ?? "identity"
+        // The same key may stand there in several formats, one after the other, of which one will do. Behind a segment comes
+        // another.
+        if hasKeyBeenUsed { (key, isKeyUnusable, hasKeyBeenUsed) = (nil, nil, false) }
         switch method {
         case "NONE": (key, isKeyUnusable) = (nil, nil)
         case "AES-128" where format == "identity":
@@ -164,7 +174,6 @@ struct PlaylistParser {
             }
             (key, isKeyUnusable) = ((keyURL, vector), nil)
         default:
-            // The same key may stand there in several formats, of which one will do.
             if key == nil { isKeyUnusable = format == "identity" ? method : "\(method) (\(format))" }
         }
     }
@@ -176,6 +185,9 @@ struct PlaylistParser {
         if let text = attributes["BYTERANGE"] {
             guard let (length, start) = PlaylistNumber.range(text[...]) else {
                 throw fail("BYTERANGE is no range")
+            }
+            guard (start ?? 0) + length <= PlaylistNumber.limit else {
+                throw fail("BYTERANGE ends beyond any file")
             }
             range = MediaPlaylist.ByteRange(start: start ?? 0, length: length)
         }
@@ -230,7 +242,7 @@ struct PlaylistParser {
         }
     }
 
-    private func substituted(_ text: Substring) throws(PlaylistError) -> String {
+    private mutating func substituted(_ text: Substring) throws(PlaylistError) -> String {
         guard !variables.isEmpty, text.contains("{$") else { return String(text) }
         var (result, rest) = ("", text)
         while let open = rest.firstRange(of: "{$") {
@@ -243,6 +255,8 @@ struct PlaylistParser {
                 throw fail("the variable \(name.prefix(40)) is not defined")
             }
             result += value
+            expanded += value.utf8.count
+            guard expanded <= limits.bytes else { throw fail("variables make the playlist too long") }
             guard result.utf8.count <= 65_536 else { throw fail("a line's variables make it too long") }
             rest = rest[rest.index(after: close)...]
         }
@@ -272,6 +286,7 @@ struct PlaylistParser {
             throw fail("the encryption \(method.prefix(60)) is not supported, only AES-128 is")
         }
         let number = media.mediaSequence + Int64(media.segments.count)
+        hasKeyBeenUsed = true
         let resource = MediaPlaylist.Resource(
             url: place, range: try range(of: place), encryption: key.map { encryption($0, number) })
         let date = pendingDate ?? lastDate
@@ -297,6 +312,10 @@ struct PlaylistParser {
         }
         guard let start = start ?? (lastRange?.url == place ? lastRange?.end : nil) else {
             throw fail("EXT-X-BYTERANGE does not say where it begins")
+        }
+        // Both are 2^53 at most, so that the sum can't overflow.
+        guard start + length <= PlaylistNumber.limit else {
+            throw fail("EXT-X-BYTERANGE ends beyond any file")
         }
         let range = MediaPlaylist.ByteRange(start: start, length: length)
         lastRange = (place, range.end)

@@ -24,8 +24,10 @@ struct FetchRequest: Sendable, Equatable {
     var continues: FetchID?
     /// How many of its bytes are there already.
     var offset: Int64 = 0
-    /// The entity tag that those bytes came with; nil where there is none.
+    /// The validator that those bytes came with, an entity tag or a date; nil where there is none.
     var validator: String?
+    /// How long the whole was said to be when they came; nil where that is not known.
+    var total: Int64?
     /// How long the whole may be, in bytes.
     var limit: Int64
     /// Whether latency counts more than what it costs: playlists, and all until the first segment is there.
@@ -38,6 +40,8 @@ struct FetchFailure: Error, Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         /// The network's doing: the same again, from where it was.
         case broken
+        /// The server sent nothing for too long.
+        case silent
         /// No path is there, or none is allowed.
         case noPath
         /// The server's doing, perhaps for a moment: 408, 429, 5xx.

@@ -5,7 +5,7 @@ struct ResourceHead: Sendable, Equatable {
     var status: Int
     var contentRange: String?
     var contentLength: Int64?
-    /// A strong entity tag; nil for a weak one, and for none.
+    /// A strong entity tag, else the date of the last change; nil for a weak tag without a date, and for none.
     var validator: String?
 
     /// What to do with the body.
@@ -29,6 +29,7 @@ struct ResourceHead: Sendable, Equatable {
 
     func plan(for request: FetchRequest) throws(FetchFailure) -> Plan {
         let wanted = request.resource.range
+        try Self.check(wanted?.length, request)
         switch status {
         case 200:
             guard let wanted else {
@@ -56,6 +57,16 @@ struct ResourceHead: Sendable, Equatable {
                 throw FetchFailure(
                     kind: request.offset > 0 ? .changed : .unusable,
                     reason: "the server sent another part than was asked for")
+            }
+            // The rest of something else is no rest (RFC 9110 section 13.1.5).
+            if request.offset > 0 {
+                let isSame =
+                    request.validator == nil && validator == nil
+                    ? whole != nil && whole == request.total : request.validator == validator
+                guard isSame, request.total == nil || whole == nil || wanted != nil || whole == request.total
+                else {
+                    throw FetchFailure(kind: .changed, reason: "the server has changed what it sends")
+                }
             }
             if let wanted {
                 guard last < wanted.end else {

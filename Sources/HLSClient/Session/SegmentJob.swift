@@ -63,7 +63,7 @@ struct SegmentJob: Sendable {
 
     /// What arrived does not count any more.
     mutating func startOver() {
-        (request.offset, request.validator, total) = (0, nil, nil)
+        (request.offset, request.validator, request.total, total) = (0, nil, nil, nil)
     }
 
     /// The next of what is missing. The measurement goes on: all of it delays the segment.

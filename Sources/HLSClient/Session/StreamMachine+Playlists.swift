@@ -6,7 +6,10 @@ extension StreamMachine {
     /// - Parameter variant: nil for the URL that the session was given.
     mutating func fetchPlaylist(_ variant: Int?) {
         let id = newID()
-        playlists[id] = PlaylistFetch(variant: variant, active: now)
+        // Longer with each time that asking brought nothing, since a connection over a slow path takes its time.
+        let failures = variant.map { variants[$0].failures } ?? firstTries
+        let patience = tuning.silence * Double(min(failures + 1, tuning.longestSilences))
+        playlists[id] = PlaylistFetch(variant: variant, active: now, patience: patience)
         if let variant { variants[variant].fetch = id }
         actions.append(
             .fetch(
@@ -26,9 +29,9 @@ extension StreamMachine {
 
     /// What brings nothing is asked for anew.
     mutating func watchPlaylists() {
-        for (id, fetch) in playlists where now - fetch.active >= tuning.silence {
+        for (id, fetch) in playlists where now - fetch.active >= fetch.patience {
             actions.append(.cancel(id))
-            playlistFailed(id, FetchFailure(kind: .broken, reason: "the server sends nothing"))
+            playlistFailed(id, FetchFailure(kind: .silent, reason: "the server sends nothing"))
         }
     }
 
@@ -96,6 +99,12 @@ extension StreamMachine {
             report(.trouble("the server numbers its segments anew"))
             place = nil
             isDiscontinuous = true
+            // What is under way belongs to what was before.
+            if let job {
+                if job.isUnderWay { actions.append(.cancel(job.request.id)) }
+                actions.append(.discard(job.request.id))
+                self.job = nil
+            }
         }
         if place == nil {
             self.variant = variant
@@ -130,7 +139,7 @@ extension StreamMachine {
         variants[variant].failures += 1
         report(.trouble("playlist: \(failure.reason)"))
         let failures = variants[variant].failures
-        if failure.kind == .noPath || failure.kind == .broken {
+        if [.noPath, .broken, .silent].contains(failure.kind) {
             // The network's doing says nothing of the variant.
             let pause = pause(failures)
             variants[variant].reloadAt = now + pause
@@ -146,8 +155,11 @@ extension StreamMachine {
 
     private mutating func firstPlaylistFailed(_ failure: FetchFailure) {
         firstTries += 1
-        let mayPass = failure.kind == .broken || failure.kind == .busy
-        guard mayPass, firstTries < tuning.busyTries else {
+        // Silence passes, or `checkPatience` ends it.
+        let mayPass =
+            failure.kind == .silent
+            || firstTries < tuning.busyTries && [.broken, .busy].contains(failure.kind)
+        guard mayPass else {
             return fail(
                 failure.kind == .noPath ? .noPath : failure.kind == .broken ? .network : .server,
                 failure.reason)

@@ -7,7 +7,9 @@ extension StreamMachine {
         if playlists[id] != nil { playlists[id]?.active = now }
         guard job?.request.id == id else { return }
         job?.request.offset = offset
-        if let validator { job?.request.validator = validator }
+        // What begins anew is known by its own validator alone.
+        if offset == 0 || validator != nil { job?.request.validator = validator }
+        job?.request.total = total
         job?.total = total
         job?.window = [(now, offset)]
     }
@@ -58,18 +60,19 @@ extension StreamMachine {
     private mutating func segmentArrived(_ job: SegmentJob) {
         closeSample()
         self.job = nil
-        let duration = job.segment.duration
+        let duration = max(job.segment.duration, tuning.shortestSegment)
         if playhead.begun == nil { report(.started(after: .seconds(now))) }
         if let stall = playhead.fetched(duration, at: now) { report(.resumed(after: .seconds(stall))) }
         let initialization =
             job.segment.initialization == nil || heldInitialization?.isDelivered == true
             ? nil : heldInitialization?.id
-        heldInitialization?.isDelivered = true
+        if job.segment.initialization != nil { heldInitialization?.isDelivered = true }
         actions.append(
             .deliver(
                 Delivery(
                     segment: job.request.id, initialization: initialization, index: counts.segments,
-                    duration: duration, isDiscontinuous: isDiscontinuous || job.segment.isDiscontinuous,
+                    duration: duration, bytes: job.received,
+                    isDiscontinuous: isDiscontinuous || job.segment.isDiscontinuous,
                     variant: job.variant)))
         report(
             .segment(
@@ -77,9 +80,11 @@ extension StreamMachine {
                 duration: .seconds(duration), path: path, throughput: throughput))
         counts.segments += 1
         counts.mediaBytes += job.received
+        pendingBytes += job.received
         (missingInARow, isDiscontinuous, excluded, cap) = (0, false, [], nil)
-        if var place {
-            advance(&place, by: duration)
+        // Where the server began anew meanwhile, the place is another's.
+        if var place, place.number == job.segment.number, place.variant == job.variant {
+            advance(&place, by: job.segment.duration)
             self.place = place
         }
     }
@@ -92,7 +97,7 @@ extension StreamMachine {
         self.job?.failures += 1
         let failures = job.failures + 1
         switch failure.kind {
-        case .broken, .noPath:
+        case .broken, .silent, .noPath:
             let date = failures == 1 ? now : now + pause(failures - 1)
             self.job?.retryAt = date
             if failures > 1 { report(.trouble(failure.reason)) }
@@ -142,6 +147,11 @@ extension StreamMachine {
             lastTrouble = "the server sends nothing"
             // Whatever carries the next try may be slower: a lower variant may be there sooner than the rest of this one.
             if !abandon(rate: throughput ?? tuning.adaptation.unknownRate) { askAgain() }
+        } else if job.isSegment, !options.isRecording, job.variant > adaptation.ceiling(on: path),
+            let total = job.total, total - job.received > total / 2
+        {
+            // The path has become one that is not to carry as much.
+            giveUp(job, for: adaptation.ceiling(on: path))
         } else if let rate = job.recentRate(at: now, tuning) {
             _ = abandon(rate: rate)
         }
@@ -174,13 +184,7 @@ extension StreamMachine {
                 to: job.variant, remaining: Double(total - job.received), rate: rate, situation),
             variants[lower].playlist != nil || variants[lower].fetch == nil
         else { return false }
-        report(
-            .abandoned(number: job.segment.number, variant: job.variant, received: job.received))
-        actions.append(.cancel(job.request.id))
-        actions.append(.discard(job.request.id))
-        closeSample()
-        self.job = nil
-        cap = lower
+        giveUp(job, for: lower)
         // The rate that was just seen counts more than what the path carried before.
         if let path {
             var estimator = ThroughputEstimator()
@@ -188,5 +192,15 @@ extension StreamMachine {
             estimators[path.interface] = estimator
         }
         return true
+    }
+
+    /// Has the segment that is under way begun anew in a lower variant.
+    private mutating func giveUp(_ job: SegmentJob, for lower: Int) {
+        report(.abandoned(number: job.segment.number, variant: job.variant, received: job.received))
+        actions.append(.cancel(job.request.id))
+        actions.append(.discard(job.request.id))
+        closeSample()
+        self.job = nil
+        cap = lower
     }
 }

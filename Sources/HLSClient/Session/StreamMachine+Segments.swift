@@ -19,7 +19,7 @@ extension StreamMachine {
         }
         let current = place.variant
         guard let segment = segment(at: place, in: current) else { return atTheEnd(place) }
-        guard hasRoom(for: segment.duration) else { return false }
+        guard hasRoom(for: max(segment.duration, tuning.shortestSegment)) else { return false }
         let chosen = choose(segment.duration)
         guard let chosen else { return skip(lastTrouble, segment.duration) }
         guard chosen != current else { return begin(segment, in: current) }
@@ -103,6 +103,10 @@ extension StreamMachine {
     }
 
     private mutating func hasRoom(for duration: Double) -> Bool {
+        if pendingBytes > tuning.backlogBytes {
+            roomAt = now + 0.5
+            return false
+        }
         if options.isRecording {
             guard playhead.fetched - playhead.taken > tuning.backlog else { return true }
             roomAt = now + 0.5
@@ -147,7 +151,12 @@ extension StreamMachine {
     // MARK: Beginning
 
     private mutating func begin(_ segment: MediaPlaylist.Segment, in variant: Int) -> Bool {
-        if segment.isGap { return skip("the server says that it is missing", segment.duration) }
+        if segment.isGap {
+            // Another variant may have it.
+            excluded.insert(variant)
+            lastTrouble = Self.gap
+            return true
+        }
         if let before = self.variant, before != variant, counts.segments > 0 {
             counts.switches += 1
             report(.switched(from: before, to: variant, buffer: .seconds(playhead.buffer)))
@@ -188,13 +197,16 @@ extension StreamMachine {
 
     // MARK: Skipping
 
+    private static let gap = "the server says that it is missing"
+
     /// - Returns: whether to go on at once.
     @discardableResult
     mutating func skip(_ reason: String, _ duration: Double) -> Bool {
         guard var place else { return false }
         report(.skipped(number: place.number, reason: reason))
         counts.skipped += 1
-        missingInARow += 1
+        // What the server itself calls a gap is no failure.
+        if reason != Self.gap { missingInARow += 1 }
         isDiscontinuous = true
         excluded = []
         guard missingInARow < tuning.missing else {

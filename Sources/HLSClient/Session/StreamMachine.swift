@@ -29,8 +29,8 @@ struct StreamMachine {
         case paths([StreamPath])
         /// The path that carries an answer.
         case carried(FetchID, by: StreamPath)
-        /// The output has taken so many seconds of media.
-        case taken(seconds: Double)
+        /// The output has taken so many seconds of media, and so many bytes.
+        case taken(seconds: Double, bytes: Int64)
         case tick
     }
 
@@ -54,6 +54,8 @@ struct StreamMachine {
         /// From 0, of what the output gets.
         var index: Int
         var duration: Double
+        /// As they were fetched.
+        var bytes: Int64
         var isDiscontinuous: Bool
         var variant: Int
     }
@@ -79,6 +81,10 @@ struct StreamMachine {
         var shortestWindow = 0.5
         /// Media that the output has not taken yet, while recording.
         var backlog = 30.0
+        /// The same in bytes, always: a playlist may say that its segments take no time.
+        var backlogBytes: Int64 = 256 << 20
+        /// What a segment counts at least, in seconds.
+        var shortestSegment = 0.1
         /// A live playlist that brings nothing new for so many target durations has ended without a word.
         var unchangedDurations = 12.0
         /// A variant whose playlist can't be had is left alone for so long.
@@ -128,6 +134,9 @@ struct StreamMachine {
     /// When something last came, or nothing was wanted.
     var activeAt = 0.0
 
+    /// Bytes that were delivered and that the output has not taken.
+    var pendingBytes: Int64 = 0
+
     var counts = Counts()
 
     /// A playlist that is on its way.
@@ -135,6 +144,8 @@ struct StreamMachine {
         /// Nil for the URL that the session was given.
         var variant: Int?
         var active: Double
+        /// How long it may bring nothing.
+        var patience: Double
         /// The path that carries it; nil before its answer.
         var path: StreamPath?
     }
@@ -174,7 +185,9 @@ struct StreamMachine {
         case .failed(let id, let failure): ingestFailure(id, failure)
         case .paths(let paths): ingest(paths)
         case .carried(let id, let path): ingestCarrier(id, path)
-        case .taken(let seconds): playhead.took(seconds)
+        case .taken(let seconds, let bytes):
+            playhead.took(seconds)
+            pendingBytes -= bytes
         case .tick: break
         }
         pump()
@@ -186,7 +199,7 @@ struct StreamMachine {
     var nextDeadline: Double? {
         guard outcome == nil else { return nil }
         var dates = [firstRetryAt, playhead.emptyAt, roomAt, job?.deadline(tuning)]
-        dates += playlists.values.map { $0.active + tuning.silence }
+        dates += playlists.values.map { $0.active + $0.patience }
         if let variant { dates.append(variants[variant].fetch == nil ? variants[variant].reloadAt : nil) }
         if place == nil { dates += variants.map { $0.avoidedUntil > now ? $0.avoidedUntil : nil } }
         if roomAt == nil { dates.append(activeAt + options.patience.inSeconds) }

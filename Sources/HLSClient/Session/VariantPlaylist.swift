@@ -14,6 +14,8 @@ struct VariantPlaylist: Sendable {
     var reloadAt: Double?
     var fetch: FetchID?
     var failures = 0
+    /// Answers in a row that end before the window that is known.
+    private var farAnswers = 0
     /// Not to be chosen before then: its playlist can't be had.
     var avoidedUntil = 0.0
 
@@ -49,15 +51,17 @@ struct VariantPlaylist: Sendable {
         return change
     }
 
-    private func change(to new: MediaPlaylist, at now: Double) -> Change {
+    private mutating func change(to new: MediaPlaylist, at now: Double) -> Change {
         guard let playlist else { return .grown }
+        if new.endSequence >= playlist.endSequence { farAnswers = 0 }
         if new.endSequence > playlist.endSequence { return .grown }
         if new.endSequence == playlist.endSequence {
             return new.isEnded != playlist.isEnded ? .grown : .unchanged
         }
         // An older one comes from a cache now and then; one that stays is a server that began anew.
         let isFar = new.endSequence < playlist.mediaSequence
-        return isFar || now - changedAt > 3 * playlist.targetDuration ? .restarted : .older
+        if isFar { farAnswers += 1 } else { farAnswers = 0 }
+        return farAnswers > 1 || now - changedAt > 3 * playlist.targetDuration ? .restarted : .older
     }
 
     /// The segment to begin with, where nothing was played yet.
@@ -96,9 +100,15 @@ struct VariantPlaylist: Sendable {
             if place.time >= (starts.last ?? 0) - 0.001 { return playlist.endSequence }
             return number(nearest: place.time, roundsDown: false) ?? place.number
         }
-        guard let date = place.date, let first = playlist.segments.first?.date else { return place.number }
-        if date >= first + (starts.last ?? 0) - 0.001 { return playlist.endSequence }
-        return number(nearest: date - first, roundsDown: false) ?? place.number
+        // Each segment's own date counts: dates may jump from one to the next.
+        guard let date = place.date, let last = playlist.segments.last, let lastDate = last.date else {
+            return place.number
+        }
+        if date >= lastDate + last.duration / 2 { return playlist.endSequence }
+        let nearest = playlist.segments.min {
+            abs(($0.date ?? -.infinity) - date) < abs(($1.date ?? -.infinity) - date)
+        }
+        return nearest?.number ?? place.number
     }
 }
 
