@@ -448,7 +448,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "HLSClientTests", dependencies: ["HLSClient", "TestSupport", "mpstream", "mplab"],
+            name: "HLSClientTests", dependencies: ["HLSClient", "TestSupport", "mpstream"],
             swiftSettings: strict),
         // A process with an outbox, which its test kills.
         .executableTarget(
@@ -505,7 +505,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "httpprobe", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],
