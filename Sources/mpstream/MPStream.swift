@@ -185,8 +185,9 @@
 
         private func play(_ player: StreamPlayer, _ console: StreamConsole) async throws {
             let server = serve ? try await LocalStreamServer.start(port: Int(port)) : nil
-            let file = try record.map { path throws(StreamFailure) in try FileOutput(path) }
-            let output: any StreamOutput = server ?? file ?? StandardOutput()
+            let file = try record.map(FileOutput.init)
+            let output: any StreamOutput =
+                if let server { server } else if let file { file } else { StandardOutput() }
             if let server {
                 console.say(
                     "serving", ["url": "\(server.address)"], "serving \(server.address) for any player",
