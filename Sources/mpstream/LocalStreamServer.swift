@@ -1,6 +1,7 @@
 #if HTTP
     import HLSClient
     import LinuxNet
+    import Multipath
     import NIOCore
     import NIOHTTP1
     import NIOPosix
