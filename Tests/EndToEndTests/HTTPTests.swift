@@ -51,6 +51,25 @@
                 #expect(facts["last"] == "wwan0")
             }
 
+            @Test(
+                "large answers, one after the other, are whole though Wi-Fi dies in one's middle, and go over cellular then"
+            )
+            func largeAnswers() throws {
+                let outcome = try LabCommand.lab(
+                    Self.tcp,
+                    """
+                    '\(LabCommand.program("httpprobe"))' segments http://server/2000000 8 0 &
+                    probe=$!
+                    sleep 1
+                    '\(LabCommand.program("mplab"))' set wlan0 blackhole
+                    wait $probe
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let segments = outcome.lines.filter { $0.hasPrefix("segment ") }
+                #expect(segments.count == 8 && !segments.contains { $0.contains("failed") }, "\(outcome)")
+                #expect(segments.last?.contains(" wwan0 2000000 ") == true, "\(outcome)")
+            }
+
             @Test("a download that is killed goes on where it was")
             func killed() throws {
                 let outcome = try LabCommand.lab(
