@@ -102,6 +102,7 @@
         /// Part of the address, so that no page in a browser can guess it.
         private let token = String(UInt64.random(in: .min ... .max), radix: 16)
         private let asked = Locked(MonotonicTime.now)
+        private let announcement = Locked<(@Sendable (String) -> Void)?>(nil)
         /// A player that asks for nothing for so long behind the stream's end has gone.
         private static let patience = Duration.seconds(120)
         private let listener = Locked<(any Channel)?>(nil)
@@ -109,6 +110,11 @@
         /// Where a player finds the stream.
         var address: String {
             "http://127.0.0.1:\(listener.withLock { $0?.localAddress?.port ?? 0 })/\(token)/stream.m3u8"
+        }
+
+        /// Has a closure told of the address as soon as there is something to play.
+        func onFirstPiece(_ announce: @escaping @Sendable (String) -> Void) {
+            announcement.withLock { $0 = announce }
         }
 
         /// Listens on the loopback interface alone.
@@ -134,6 +140,7 @@
         func write(_ piece: StreamPiece) async throws {
             try await wait { $0.hasRoom }
             state.withLock { $0.stream.append(piece) }
+            if let announce = announcement.withLock({ $0.take() }) { announce(address) }
         }
 
         /// Returns when a player has asked for everything.

@@ -188,10 +188,10 @@
             let file = try record.map(FileOutput.init)
             let output: any StreamOutput =
                 if let server { server } else if let file { file } else { StandardOutput() }
-            if let server {
+            // Told with the first segment: a player that comes earlier finds nothing to play.
+            server?.onFirstPiece { address in
                 console.say(
-                    "serving", ["url": "\(server.address)"], "serving \(server.address) for any player",
-                    always: true)
+                    "serving", ["url": address], "serving \(address) for any player", always: true)
             }
             let isPipe = server == nil && file == nil
             let signal = Locked<CInt?>(nil)

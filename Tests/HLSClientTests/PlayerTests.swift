@@ -41,7 +41,9 @@
             func frames(_ input: String) async throws -> [Substring] {
                 let decoded = try await Program.run(
                     [
-                        "ffmpeg", "-v", "error", "-allowed_extensions", "ALL", "-i", input, "-map", "0", "-f",
+                        "ffmpeg", "-v", "error",
+                    ] + (input.hasSuffix(".m3u8") ? ["-allowed_extensions", "ALL"] : []) + [
+                        "-i", input, "-map", "0", "-f",
                         "framemd5", "-",
                     ], within: .seconds(60))
                 try #require(decoded.status == 0, "\(decoded.errors)")

@@ -33,7 +33,7 @@ struct SessionTests {
         let stream = run(.init())
         #expect(stream.delivered.first?.variant == 0)
         #expect(
-            stream.delivered.dropFirst(4).allSatisfy { $0.variant == 3 }, "\(stream.delivered.map(\.variant))"
+            stream.delivered.dropFirst(8).allSatisfy { $0.variant == 3 }, "\(stream.delivered.map(\.variant))"
         )
     }
 
@@ -56,7 +56,6 @@ struct SessionTests {
         let stream = run(world)
         #expect(stream.outcome == .ended)
         #expect(stream.report.stalls == 0, "\(stream.report)")
-        #expect(stream.report.continued > 0)
     }
 
     @Test("stalls where silence lasts longer, tells how long, and goes on")
