@@ -70,6 +70,30 @@
                 #expect(segments.last?.contains(" wwan0 2000000 ") == true, "\(outcome)")
             }
 
+            @Test(
+                "a request that waits for a path is answered when there is one, and one that does not fails at once"
+            )
+            func waiting() throws {
+                let outcome = try LabCommand.lab(
+                    Self.links,
+                    """
+                    mplab='\(LabCommand.program("mplab"))'
+                    httpprobe='\(LabCommand.program("httpprobe"))'
+                    $mplab set wlan0 carrier off
+                    $mplab set wwan0 carrier off
+                    $httpprobe segments http://203.0.113.10/2000 1 0
+                    $httpprobe --wait segments http://203.0.113.10/2000 1 0 &
+                    probe=$!
+                    sleep 1
+                    $mplab set wwan0 carrier on
+                    wait $probe
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let segments = outcome.lines.filter { $0.hasPrefix("segment ") }
+                #expect(segments.first?.contains("failed not_connected") == true, "\(outcome)")
+                #expect(segments.last?.contains(" wwan0 2000 ") == true, "\(outcome)")
+            }
+
             @Test("a download that is killed goes on where it was")
             func killed() throws {
                 let outcome = try LabCommand.lab(
