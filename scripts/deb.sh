@@ -9,11 +9,11 @@ version=$(sed -n 's/^public let projectVersion = "\(.*\)"$/\1/p' Sources/Command
 architecture=$(dpkg --print-architecture)
 date=$(git log -1 --format=%cs 2> /dev/null || date +%F)
 maintainer=${DEB_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2> /dev/null)}
-commands=(mpconnect mppaths mplab)
+commands=(mpconnect mppaths mplab mpstream)
 daemons=(mpathd)
 
 # More for the compiler: SWIFT_BUILD_OPTIONS.
-read -ra options <<< "-c release --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
+read -ra options <<< "-c release --traits HTTP --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
 for program in "${commands[@]}" "${daemons[@]}"; do swift build "${options[@]}" --product "$program"; done
 built=$(swift build "${options[@]}" --show-bin-path)
 

@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
-        iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
+        iputils-ping curl iperf3 ffmpeg dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
         libnginx-mod-http-dav-ext apache2-bin rclone)
 fi
 if [ "${1:-}" = bench ]; then
