@@ -3,7 +3,7 @@
 //     socket(2)    a socket from the reserve, or one made for the call     the library's own way to make and prepare one
 //     connect(2)   a verdict: the interface, or that none is allowed       `PathChooser`
 //     after that   looks at a duplicate until the handshake is complete    `LentSocket`
-//     from then on the connection is followed without a descriptor         `ConnectionFollower`
+//     from then on the connection is followed without a descriptor         `ConnectionFollower(lent:…)`
 
 import CTrap
 import LinuxNet
@@ -47,9 +47,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var generation: UInt32 = 0
     /// Sockets whose handshakes are under way, with the pause until the next look.
     private var looks: [UInt64: Look] = [:]
-    /// Duplicates that were asked for.
-    private var borrowed: [UInt32: UInt64] = [:]
-    private var lastBorrowing: UInt32 = 0
+    /// What waits for a duplicate that the trap was asked for.
+    private var loans: [UInt32: (CInt?) -> Void] = [:]
+    private var lastLoan: UInt32 = 0
+    private var followers: [UInt64: ConnectionFollower] = [:]
 
     private struct Look {
         var pause: Duration
@@ -258,20 +259,30 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private func scheduleLook(_ cookie: UInt64, _ pause: Duration) {
         _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
-            guard looks[cookie] != nil, let socket = ledger[cookie] else { return }
-            lastBorrowing &+= 1
-            borrowed[lastBorrowing] = cookie
-            var message = trap_message(TRAP_BORROW, sequence: lastBorrowing)
-            (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
-            message.cookie = cookie
-            channel.send(message)
+            guard looks[cookie] != nil else { return }
+            borrow(cookie) { [self] in lookedAt(cookie, $0) }
         }
     }
 
+    /// Gets a duplicate of a program's socket for the moment of a call; nil where there is none to be had.
+    private func borrow(_ cookie: UInt64, _ body: @escaping (CInt?) -> Void) {
+        guard let socket = ledger[cookie], loans.count < Self.mostLoans else { return body(nil) }
+        lastLoan = max(1, lastLoan &+ 1)
+        loans[lastLoan] = body
+        var message = trap_message(TRAP_BORROW, sequence: lastLoan)
+        (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
+        message.cookie = cookie
+        channel.send(message)
+    }
+
+    private static let mostLoans = 65_536
+
     private func lent(_ message: trap_message, _ descriptor: CInt?) {
-        guard let cookie = borrowed.removeValue(forKey: message.sequence), var look = looks[cookie] else {
-            return
-        }
+        loans.removeValue(forKey: message.sequence)?(descriptor)
+    }
+
+    private func lookedAt(_ cookie: UInt64, _ descriptor: CInt?) {
+        guard var look = looks[cookie] else { return }
         guard let descriptor else {
             looks[cookie] = nil
             return ended(cookie, .brief)
@@ -303,11 +314,41 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func connected(_ cookie: UInt64, _ facts: LentSocket.Facts, _ descriptor: CInt) {
         ledger.update(cookie) { $0.state = .connected(facts.transport) }
         guard let socket = ledger[cookie] else { return }
+        // At once, because there is a descriptor at hand.
         if let token = facts.token, socket.level == .perConnectionByBroker {
             supply.attach(token, by: descriptor)
         }
         console.connected(socket)
         if let limit = socket.level.limit, facts.token != nil { noteUnsteered(limit) }
+        follow(socket, descriptor)
+    }
+
+    // MARK: Connections
+
+    private func follow(_ socket: ProgramSocket, _ descriptor: CInt) {
+        let cookie = socket.cookie
+        let follower = ConnectionFollower(
+            lent: descriptor, madeWith: socket.level, configuration.connection, monitor: monitor
+        ) { [weak self] body in
+            self?.borrow(cookie) { if let descriptor = $0 { body(descriptor) } }
+        }
+        guard let follower else { return }
+        followers[cookie] = follower
+        let (events, thread) = (follower.events, thread)
+        Task { [weak self] in
+            for await event in events { thread.submit { self?.happened(event, to: cookie) } }
+        }
+        follower.begin(nil)
+    }
+
+    private func happened(_ event: ConnectionEvent, to cookie: UInt64) {
+        guard let socket = ledger[cookie] else { return }
+        if case .closed(let report) = event {
+            followers[cookie] = nil
+            ledger.update(cookie) { $0.report = report }
+        } else {
+            console.event(event, of: socket)
+        }
     }
 
     private func noteUnsteered(_ limit: ControlLimit) {
@@ -329,6 +370,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func report() {
         guard !isReported else { return }
         isReported = true
+        for (cookie, follower) in followers {
+            let carried = follower.transferReport()
+            ledger.update(cookie) { $0.report = carried }
+        }
         console.report(ledger)
         trap_report_is_written(page)
         // What outlives the program has nothing to say any more, and keeps no pipe open.
