@@ -91,7 +91,15 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "PathCore", "CAres"],
+            name: "MultipathDNS",
+            dependencies: [
+                "Multipath", "LinuxNet", "PathCore", "CAres",
+                // For the resolver over HTTPS, which is there with the trait HTTP.
+                .target(name: "MultipathHTTP", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
             swiftSettings: strict),
         .target(
             name: "MultipathNIO",
@@ -140,7 +148,8 @@ let package = Package(
         .target(
             name: "MultipathWebSocket",
             dependencies: [
-                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                "Multipath", "MultipathNIO", "MultipathTLS", "MultipathHTTP", "LinuxNet",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio", condition: http),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
                 .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
@@ -287,7 +296,14 @@ let package = Package(
             name: "httpprobe",
             dependencies: [
                 "MultipathHTTP", "Multipath", "LinuxNet",
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: http),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
             ],
             path: "Tests/HTTPProbe", swiftSettings: strict),
@@ -320,7 +336,15 @@ let package = Package(
             name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
+            name: "MultipathDNSTests",
+            dependencies: [
+                "MultipathDNS", "MultipathNIO", "MultipathTLS", "LinuxNet", "TestSupport",
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "MultipathTestingTests", dependencies: ["MultipathTesting", "LinuxNet"],
             swiftSettings: strict),
@@ -363,7 +387,8 @@ let package = Package(
         .testTarget(
             name: "MultipathWebSocketTests",
             dependencies: [
-                "MultipathWebSocket", "MultipathNIO", "TestSupport",
+                "MultipathWebSocket", "MultipathHTTP", "MultipathNIO", "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 // SHA-1, for servers that a test makes of bytes.
                 .product(name: "Crypto", package: "swift-crypto", condition: http),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
@@ -386,6 +411,7 @@ let package = Package(
             name: "MultipathOutboxTests",
             dependencies: [
                 "MultipathOutbox", "MultipathTesting", "TestSupport", "outbox-probe",
+                .target(name: "MultipathHTTP", condition: http),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: outbox),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
                 .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
