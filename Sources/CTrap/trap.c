@@ -357,6 +357,20 @@ static int is_known(const struct destination *known, const struct trap_message *
         && memcmp(known->address, message->address, sizeof known->address) == 0;
 }
 
+static void remember(const struct trap_message *message) {
+    uint32_t place = atomic_fetch_add(&page->connect_count, 1) % TRAP_CONNECTS_KEPT;
+    page->connects[place] = *message;
+    page->connects[place].sequence = 0;
+    page->connects[place].flags |= TRAP_REPEATED;
+}
+
+static void repeat_connects(void) {
+    uint32_t count = atomic_load(&page->connect_count);
+    for (uint32_t place = count > TRAP_CONNECTS_KEPT ? count - TRAP_CONNECTS_KEPT : 0; place < count; place++) {
+        tell(&page->connects[place % TRAP_CONNECTS_KEPT]);
+    }
+}
+
 static void bind_to(int socket, uint32_t interface) {
     int index = (int)interface;
     if (interface != 0) setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &index, sizeof index);
@@ -398,6 +412,7 @@ static void take_connect(const struct trap_notification *call) {
     if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
     if (is_bound(socket)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
+    remember(&message);
     int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(known, &message);
     if (is_decided) {
         if (!(message.flags & TRAP_IS_BOUND)) {
@@ -539,6 +554,7 @@ static void take_message(const struct trap_message *message, int passed) {
         if (call && call->socket >= 0) settle_connect(call, message);
         break;
     case TRAP_BORROW: lend(message); break;
+    case TRAP_POLICY_BEGAN: repeat_connects(); break;
     default: break;
     }
     if (passed >= 0) close(passed);

@@ -54,7 +54,7 @@ enum {
 #define TRAP_IOCTL_INJECT _IOW('!', 3, struct trap_injection)
 #define TRAP_IOCTL_SET_FLAGS _IOW('!', 4, uint64_t)
 
-enum { TRAP_SLOTS = 128 };
+enum { TRAP_SLOTS = 128, TRAP_CONNECTS_KEPT = 256 };
 
 // In shared memory. It outlives each process that it is about, so all that a successor has to know is here.
 struct trap_page {
@@ -78,6 +78,9 @@ struct trap_page {
     _Atomic int is_over;
     // -1 until it is known.
     _Atomic int filter_failure;
+    // The last connects, for a policy that takes over.
+    struct trap_message connects[TRAP_CONNECTS_KEPT];
+    _Atomic uint32_t connect_count;
     // An eventfd that wakes the guard.
     int poke;
 };

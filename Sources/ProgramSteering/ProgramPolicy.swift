@@ -105,6 +105,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         guard !isReady, isLate || hasPaths && hasReserve else { return }
         isReady = true
         trap_policy_is_ready(page)
+        channel.send(trap_message(TRAP_POLICY_BEGAN))
     }
 
     private func pathsChanged() {
@@ -191,10 +192,17 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private func connects(_ message: trap_message) {
         let isMPTCP = message.flags & TRAP_IS_MPTCP.rawValue != 0
+        // A policy before has made its socket, as this one would.
+        let isInherited = message.flags & TRAP_REPEATED.rawValue != 0
+        guard !isInherited || ledger[message.cookie] == nil else { return }
         ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
         ledger.update(message.cookie) {
             $0.program = OtherProcess.name(of: message.thread)
-            if !isMPTCP { $0.level = .observeOnly(because: .plainTCP) }
+            if !isMPTCP {
+                $0.level = .observeOnly(because: .plainTCP)
+            } else if isInherited, let level = supply.level {
+                $0.level = level
+            }
         }
         if message.sequence != 0 {
             if hasPaths { decide(message) } else { undecided.append(message) }

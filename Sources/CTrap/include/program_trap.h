@@ -35,6 +35,7 @@ enum trap_kind {
     TRAP_GIVE,          // sequence, cookie, and a socket; without a socket the trap makes one itself.
     TRAP_VERDICT,       // sequence, interface (0: leave it as it is), error (the call's), flags.
     TRAP_BORROW,        // sequence, thread, descriptor, cookie: a duplicate is wanted for an instant.
+    TRAP_POLICY_BEGAN,  // What one before was told of connects is to be told again.
 };
 
 // Why a socket is not MPTCP.
@@ -51,6 +52,7 @@ enum trap_flag {
     TRAP_IS_BOUND = 4,     // The program has bound it to an address or an interface.
     TRAP_MAY_KEEP = 8,     // In a verdict: it holds for this destination until `generation` changes.
     TRAP_TAKEN = 16,       // Of an option: the call has succeeded without an effect.
+    TRAP_REPEATED = 32,    // Of a connect: it has been told before, maybe to another policy.
 };
 
 // The kernel's numbers that Swift needs.
