@@ -401,7 +401,9 @@ static void take_connect(const struct trap_notification *call) {
         if (errno == EBADF) return let_go(call->id);
         return leave_unexamined(call->id, thread, errno);
     }
-    int protocol = option(socket, SO_TYPE) == SOCK_STREAM ? option(socket, SO_PROTOCOL) : -1;
+    int protocol = option(socket, SO_PROTOCOL);
+    // A raw socket may have TCP's number, too.
+    if (protocol == IPPROTO_TCP && option(socket, SO_TYPE) != SOCK_STREAM) protocol = -1;
     // The thread that called may be gone, and what was read another's.
     if ((protocol != IPPROTO_TCP && protocol != TRAP_PROTOCOL_MPTCP) || !is_valid(call->id)) {
         close(socket);

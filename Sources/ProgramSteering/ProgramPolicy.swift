@@ -342,9 +342,10 @@ package final class ProgramPolicy: @unchecked Sendable {
         }
         guard let follower else { return }
         followers[cookie] = follower
-        let (events, thread) = (follower.events, thread)
-        Task { [weak self] in
-            for await event in events { thread.submit { self?.happened(event, to: cookie) } }
+        let events = follower.events
+        // This object lives for as long as the process.
+        Task { [self] in
+            for await event in events { thread.submit { [self] in happened(event, to: cookie) } }
         }
         follower.begin(nil)
     }
