@@ -12,8 +12,8 @@ import Synchronization
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
 public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
     struct State: ~Copyable {
-        /// The second descriptor; nil after the end.
-        var descriptor: Descriptor?
+        /// Nil after the end.
+        var socket: FollowedSocket?
         var meter: TransferMeter
         /// When the machines' last sample was taken.
         var sampled: MonotonicTime
@@ -55,13 +55,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     static let glancesBetweenBookings = 8
 
     /// - Parameters:
-    ///   - descriptor: a connected socket's, which stays its owner's.
-    ///   - sample: its state now.
+    ///   - sample: the socket's state now.
     ///   - end: hears of the connection's end.
     init(
-        _ descriptor: CInt, _ facts: FollowedFacts, sample: TransportSample?, monitor: PathMonitor,
-        end: ConnectionEnd? = nil
-    ) throws(SystemError) {
+        _ socket: consuming FollowedSocket, _ facts: FollowedFacts, sample: TransportSample?,
+        monitor: PathMonitor, end: ConnectionEnd? = nil
+    ) {
         self.facts = facts
         self.monitor = monitor
         self.end = end
@@ -73,10 +72,18 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
         state = Locked(
-            State(
-                descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established)
-        )
+            State(socket: .some(socket), meter: meter, sampled: facts.established))
         budget?.follow(self)
+    }
+
+    /// - Parameter descriptor: a connected socket's, which stays its owner's.
+    convenience init(
+        _ descriptor: CInt, _ facts: FollowedFacts, sample: TransportSample?, monitor: PathMonitor,
+        end: ConnectionEnd? = nil
+    ) throws(SystemError) {
+        self.init(
+            FollowedSocket(try Descriptor(duplicating: descriptor)), facts, sample: sample, monitor: monitor,
+            end: end)
     }
 
     deinit { stop() }
@@ -97,7 +104,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         let latest = monitor.latestPath
         let isOpen = state.withLock { state in
             state.firstSnapshot = latest
-            return state.descriptor != nil
+            return state.socket != nil
         }
         guard isOpen else { return }
         let mayWait = !facts.permissions.isForeign && facts.steering?.hasHints ?? true
@@ -189,7 +196,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// is told first. Events come in order, and none after `stop` has returned and a few that were under way.
     package func observe(_ body: @escaping @Sendable (ConnectionEvent) -> Void) {
         let machines = state.withLock { state in
-            if state.descriptor != nil { state.newListeners.append(body) }
+            if state.socket != nil { state.newListeners.append(body) }
             return state.machines
         }
         if let machines { monitor.runtime.thread.submit { machines.ingestListeners() } }
@@ -215,8 +222,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// The kernel's counters now; nil where the connection is closed.
     func currentSample() -> TransportSample? {
         state.withLock { state in
-            guard let number = state.descriptor?.number else { return nil }
-            return TransportSample.read(number)
+            state.socket?.sample()
         }
     }
 
@@ -243,11 +249,11 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// Ends the following, and lets go of the socket. The subflows stay as they are.
     public func stop() {
         let (isFirst, machines) = state.withLock { state -> (Bool, FollowerMachines?) in
-            guard let number = state.descriptor?.number else { return (false, nil) }
+            guard state.socket != nil else { return (false, nil) }
             sample(&state, .all)
             // Its owner may go on using the socket.
-            endIdleProbe(&state, number)
-            state.descriptor = nil
+            endIdleProbe(&state)
+            state.socket = nil
             state.meter.end()
             state.newListeners = []
             state.closer = nil
@@ -280,7 +286,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     func startFollowing() {
         isAsleep.store(false, ordering: .relaxed)
         let begun = state.withLock { state -> (machines: FollowerMachines, first: PathSnapshot?)? in
-            guard state.descriptor != nil, state.machines == nil else { return nil }
+            guard state.socket != nil, state.machines == nil else { return nil }
             let machines = FollowerMachines(self, facts, monitor)
             state.machines = machines
             return (machines, state.firstSnapshot.take())
@@ -331,16 +337,21 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
 
     /// Ends the connection at once: nothing that was written is sent any more.
     package func abort() {
-        state.withLock { state in
-            if let number = state.descriptor?.number { ConnectionAbort.perform(number) }
+        let loan = state.withLock { state in
+            if let number = state.socket?.number { ConnectionAbort.perform(number) }
+            return state.socket?.loan ?? nil
         }
+        if let loan { monitor.runtime.thread.submit { loan(ConnectionAbort.perform) } }
     }
 
-    /// Calls a closure with the connection's descriptor, where it is open. It must not come back here.
-    func withDescriptor(_ body: (CInt) -> Void) {
-        state.withLock { state in
-            if let number = state.descriptor?.number { body(number) }
+    /// Calls a closure with the connection's descriptor, where it is open; later where it has to be borrowed. The closure must
+    /// not come back here.
+    func withDescriptor(_ body: @escaping (CInt) -> Void) {
+        let loan = state.withLock { state in
+            if let number = state.socket?.number { body(number) }
+            return state.socket?.loan ?? nil
         }
+        loan?(body)
     }
 
     func set(_ level: ControlLevel) { state.withLock { $0.meter.level = level } }

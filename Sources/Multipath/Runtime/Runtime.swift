@@ -16,6 +16,8 @@ package final class Runtime: Sendable {
     let glances: GlanceList
     let routes: RouteQuestions
     let budgets: BudgetBook
+    /// Tells of sockets that other programs hold.
+    let diagnosis = DiagnosisSource()
 
     /// - Parameter budgets: what the user's processes have used; in the user's state folder unless given.
     package init(thread: EventThread, budgets: SharedBudgets? = nil) {
