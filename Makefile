@@ -12,7 +12,7 @@ demo:
 
 test:
 	@scripts/setup.sh test
-	swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox
+	@scripts/test.sh --traits Service,HTTP,Outbox
 
 build:
 	@scripts/setup.sh

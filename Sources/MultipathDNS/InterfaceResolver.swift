@@ -14,7 +14,7 @@ public import Multipath
 /// The servers are those that NetworkManager or systemd-networkd got with the path; where neither knows any,
 /// those of resolv.conf that a path can reach, or `servers`. It asks over sockets bound to the interface, with
 /// c-ares: retries, truncated answers over TCP, aliases and the search list are that library's.
-public struct InterfaceResolver: Resolver {
+public struct InterfaceResolver: Resolver, Hashable {
     private let servers: [IPAddress]
     private let timeout: Duration
     private let port: UInt16

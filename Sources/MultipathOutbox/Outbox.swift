@@ -15,7 +15,7 @@
     /// At most four requests run at a time, the most urgent first, and among equals the one that was submitted first.
     /// Submitting works whether `run()` runs or not; sending takes `run()`.
     ///
-    /// One outbox at a time may have a file open, of whichever process.
+    /// One outbox at a time may have a file open, of whichever process, until `close()` or its last reference goes.
     public actor Outbox {
         private enum Work: Sendable {
             case attempt(OutboxID, number: Int)
@@ -37,6 +37,11 @@
         private var work: AsyncStream<Work>.Continuation?
         /// The earliest wake-up that is under way.
         private var nextWake: MonotonicTime?
+        /// Ends `run()` when it finishes.
+        private var running: AsyncStream<Never>.Continuation?
+        /// Those that wait for the end of `run()`.
+        private var closers: [CheckedContinuation<Void, Never>] = []
+        private var isClosed = false
 
         /// Opens an outbox's file, and makes it where there is none, readable by its owner alone. Beside it SQLite keeps one of the
         /// same name with `-wal`.
@@ -120,6 +125,7 @@
             for await event in events {
                 if case .ended(number, let result) = event { return result }
             }
+            if isClosed { throw OutboxError.closed }
             throw CancellationError()
         }
 
@@ -157,6 +163,7 @@
         private func observe() -> (AsyncStream<OutboxEvent>, Int) {
             let (stream, continuation) = AsyncStream.makeStream(
                 of: OutboxEvent.self, bufferingPolicy: .bufferingNewest(1024))
+            if isClosed { continuation.finish() }
             let id = nextObserver
             nextObserver += 1
             observers[id] = continuation
@@ -165,19 +172,24 @@
 
         // MARK: Sending
 
-        /// Sends the requests, until the task is cancelled. What is being sent then is cancelled, and sent again by the next call.
+        /// Sends the requests, until the task is cancelled or `close()` is called. What is being sent then is cancelled, and sent again by the next call.
         ///
-        /// - Throws: `CancellationError`; `OutboxError.storage` where the file can't be written any more, `.alreadyRunning`;
-        ///   `PathMonitorError` where this machine's paths can't be read, or no more are told.
+        /// - Throws: `CancellationError`; `OutboxError.storage` where the file can't be written any more, `.alreadyRunning`,
+        ///   `.closed`; `PathMonitorError` where this machine's paths can't be read, or no more are told.
         public func run() async throws {
+            guard !isClosed else { throw OutboxError.closed }
             guard work == nil else { throw OutboxError.alreadyRunning }
             let (items, continuation) = AsyncStream.makeStream(of: Work.self)
-            work = continuation
+            let (closing, running) = AsyncStream.makeStream(of: Never.self)
+            (work, self.running) = (continuation, running)
             defer {
                 machine.stop()
-                (work, nextWake) = (nil, nil)
+                (work, nextWake, self.running) = (nil, nil, nil)
+                for closer in closers { closer.resume() }
+                closers = []
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { for await _ in closing {} }
                 group.addTask { try await self.watchPaths() }
                 group.addTask {
                     try await withThrowingDiscardingTaskGroup { group in
@@ -187,10 +199,23 @@
                     }
                 }
                 defer { group.cancelAll() }
-                // Neither ends by itself but by an error.
+                // The others end only by an error.
                 _ = try await group.next()
                 try Task.checkCancellation()
             }
+        }
+
+        /// Ends `run()`, which returns, and lets go of the file: another outbox may open it as soon as this returns. What must arrive
+        /// and is being sent just now is sent again by that one. Every later call throws `OutboxError.closed`, `events()` ends.
+        public func close() async {
+            isClosed = true
+            if let running {
+                running.finish()
+                await withCheckedContinuation { closers.append($0) }
+            }
+            for observer in observers.values { observer.finish() }
+            observers = [:]
+            await store.close()
         }
 
         private func watchPaths() async throws {

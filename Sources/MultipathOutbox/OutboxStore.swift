@@ -164,12 +164,25 @@
             }
         }
 
+        /// Lets go of the file when what is under way is done. Every later call throws `OutboxError.closed`.
+        func close() async {
+            await withCheckedContinuation { continuation in
+                DispatchQueue(label: "an outbox's end").async { [database] in
+                    // Whatever it says, the file is not used any more.
+                    try? database.close()
+                    continuation.resume()
+                }
+            }
+        }
+
         private static func translate(_ error: any Error, _ path: String) -> any Error {
             guard let error = error as? DatabaseError else {
                 return error is OutboxError ? error : OutboxError.storage("\(error)")
             }
             return switch error.resultCode {
             case .SQLITE_BUSY, .SQLITE_LOCKED: OutboxError.inUse(path)
+            // What GRDB says of a connection that was closed.
+            case .SQLITE_MISUSE: OutboxError.closed
             default: OutboxError.storage(error.message ?? "\(error)")
             }
         }

@@ -36,6 +36,8 @@
         case storage(String)
         /// `run()` was called while another call of it runs.
         case alreadyRunning
+        /// `close()` was called.
+        case closed
         /// There is no such request in the file.
         case unknownRequest(OutboxID)
 
@@ -44,6 +46,7 @@
             case .inUse(let path): "another outbox has \(path) open"
             case .storage(let words): "the outbox's file: \(words)"
             case .alreadyRunning: "the outbox runs already"
+            case .closed: "the outbox is closed"
             case .unknownRequest(let id): "the outbox has no request \(id)"
             }
         }

@@ -17,14 +17,20 @@ public final class CertificateCheck: ChannelInboundHandler {
 
     private let name: String?
     private let inspect: (@Sendable (NIOSSLCertificate) throws -> Void)?
+    private let chain: ValidatedChain?
 
     /// - Parameters:
     ///   - name: what the certificate must be for; nil where any is accepted, or an address was asked for.
     ///   - inspect: looks at a server's own certificate that is trusted and has the name; what it throws ends the
     ///     connection.
-    public init(name: String?, inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil) {
+    public convenience init(name: String?, inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil) {
+        self.init(name: name, inspect: inspect, chain: nil)
+    }
+
+    init(name: String?, inspect: (@Sendable (NIOSSLCertificate) throws -> Void)?, chain: ValidatedChain?) {
         self.name = name
         self.inspect = inspect
+        self.chain = chain
     }
 
     public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -44,11 +50,12 @@ public final class CertificateCheck: ChannelInboundHandler {
             let names = certificate?.dnsNames ?? []
             guard CertificateNames.match(name, names) else { throw wrongName(names) }
         }
-        guard let inspect else { return }
+        guard inspect != nil || chain != nil else { return }
         guard let certificate else {
             throw CertificateFailure(.untrusted, reason: "the server has no certificate", names: [])
         }
-        try inspect(certificate)
+        try inspect?(certificate)
+        try chain?.check(certificate)
     }
 
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -17,16 +17,20 @@ public struct TLSClient: Sendable {
     private let name: String?
     private let isVerified: Bool
     private let inspect: (@Sendable (NIOSSLCertificate) throws -> Void)?
+    private let inspectChain: (@Sendable ([NIOSSLCertificate]) throws -> Void)?
 
     /// - Parameters:
     ///   - host: a name, or an address without brackets.
     ///   - configuration: protocols, roots, a client certificate. Versions before TLS 1.2 are left out whatever it says
     ///     (RFC 8996).
     ///   - inspect: looks at a server's own certificate that is trusted and has the name; what it throws ends the attempt.
+    ///   - inspectChain: looks at the chain by which that is trusted, from the server's own certificate to the root; what it
+    ///     throws ends the attempt. Where nothing is verified the chain is the server's own certificate.
     /// - Throws: NIOSSL's error where the configuration is not usable; `InvalidServerName` for a host that TLS can't ask for.
     public init(
         host: String, configuration: TLSConfiguration,
-        inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil
+        inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil,
+        inspectChain: (@Sendable ([NIOSSLCertificate]) throws -> Void)? = nil
     ) throws {
         var configuration = configuration
         switch configuration.minimumTLSVersion {
@@ -35,22 +39,26 @@ public struct TLSClient: Sendable {
         }
         try self.init(
             host: host, context: NIOSSLContext(configuration: configuration),
-            isVerified: configuration.certificateVerification != .none, inspect: inspect)
+            isVerified: configuration.certificateVerification != .none, inspect: inspect,
+            inspectChain: inspectChain)
     }
 
     /// - Parameters:
     ///   - host: a name, or an address without brackets.
     ///   - context: made before, of a configuration of TLS 1.2 or later.
     ///   - isVerified: whether that configuration verifies certificates.
-    ///   - inspect: as with `init(host:configuration:inspect:)`.
+    ///   - inspect: as with `init(host:configuration:inspect:inspectChain:)`.
+    ///   - inspectChain: as there.
     /// - Throws: `InvalidServerName` for a host that TLS can't ask for.
     public init(
         host: String, context: NIOSSLContext, isVerified: Bool = true,
-        inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil
+        inspect: (@Sendable (NIOSSLCertificate) throws -> Void)? = nil,
+        inspectChain: (@Sendable ([NIOSSLCertificate]) throws -> Void)? = nil
     ) throws {
         self.context = context
         self.isVerified = isVerified
         self.inspect = inspect
+        self.inspectChain = inspectChain
         // A name's final dot says that it is complete; certificates leave it out (RFC 6066 section 3).
         name = IPAddress(host) == nil ? (host.hasSuffix(".") ? String(host.dropLast()) : host) : nil
         do {
@@ -62,11 +70,16 @@ public struct TLSClient: Sendable {
 
     /// The handlers of one channel, the outermost first.
     public func handlers() -> [any ChannelHandler] {
+        let chain = inspectChain.map { ValidatedChain(inspect: $0) }
+        let made =
+            if let chain {
+                try? chain.handler(context, name)
+            } else {
+                try? NIOSSLClientHandler(context: context, serverHostname: name)
+            }
         // It has been made before with the same arguments.
-        guard let handler = try? NIOSSLClientHandler(context: context, serverHostname: name) else {
-            preconditionFailure("no TLS handler")
-        }
-        return [handler, CertificateCheck(name: isVerified ? name : nil, inspect: inspect)]
+        guard let handler = made else { preconditionFailure("no TLS handler") }
+        return [handler, CertificateCheck(name: isVerified ? name : nil, inspect: inspect, chain: chain)]
     }
 
     /// A bootstrap whose attempts win when their TLS is up.

@@ -1,6 +1,8 @@
 #if HTTP
     import HTTPTypes
+    import Multipath
     import MultipathHTTP
+    import MultipathWebSocket
     import NIOCore
 
     func get() async throws {
@@ -58,6 +60,38 @@
             print(progress.completed, progress.total ?? 0)
         }
         // end
+    }
+
+    // snippet
+    struct Menu: Sendable {
+        let client = MultipathHTTPClient()
+        let place: String
+
+        func picture(of dish: String) async throws -> ByteBuffer {
+            try await client.data(
+                "https://\(place)/\(dish)-large.jpg", lowData: "https://\(place)/\(dish)-small.jpg"
+            ) { $0.trafficClass = .interactive }
+        }
+
+        func followPrices(_ show: @Sendable (String, Duration) -> Void) async throws {
+            let prices = try await client.webSocket("wss://\(place)/prices")
+            for try await case .text(let price) in prices.messages {
+                show(price, try await prices.ping())
+            }
+        }
+    }
+    // end
+
+    func set(_ names: any Resolver, _ environment: [String: String]) throws {
+        // snippet
+        var configuration = MultipathHTTPClient.Configuration()
+        configuration.options.resolver = names  // instead of the connector's
+        configuration.options.trafficClass = .background  // marks packets, keeps off paths that cost
+        configuration.proxies = try HTTPProxies(environment: environment)  // http_proxy …
+        let client = MultipathHTTPClient(configuration: configuration)
+        try client.preconnect(to: "https://media.example/")  // no handshake to wait for
+        // end
+        _ = client
     }
 
     func pins() throws {

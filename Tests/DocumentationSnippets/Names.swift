@@ -3,6 +3,20 @@ import MultipathDNS
 import MultipathNIO
 import NIOCore
 
+#if HTTP
+    func askOverHTTPS(_ monitor: PathMonitor) throws {
+        // snippet
+        let names = try HTTPSResolver([
+            HTTPSResolver.Provider(
+                "https://dns.example/dns-query", addresses: ["192.0.2.53", "2001:db8::53"]),
+            HTTPSResolver.Provider("https://resolver.example/dns-query", addresses: ["198.51.100.53"]),
+        ])
+        let connector = Connector(monitor: monitor, resolver: CachingResolver(names, monitor: monitor))
+        // end
+        _ = connector
+    }
+#endif
+
 func keepAnswers() {
     // snippet
     let monitor = PathMonitor()

@@ -74,6 +74,57 @@
                 #expect(resumed.flatMap { Int($0[1]) } ?? 0 > 0, "\(outcome)")
             }
 
+            @Test("an upload that is killed goes on where the server is")
+            func killedUpload() throws {
+                let httpprobe = LabCommand.program("httpprobe")
+                let outcome = try LabCommand.lab(
+                    Self.links + ["--serve", "exec '\(httpprobe)' serve 80"],
+                    """
+                    cd "$(mktemp -d)"
+                    head -c 8000000 /dev/urandom > film
+                    for _ in $(seq 300); do if curl -s -o answer http://server/; then break; fi; sleep 0.1; done
+                    for _ in 1 2; do
+                        '\(httpprobe)' upload film http://server/film &
+                        # Where the server keeps it is known.
+                        for _ in $(seq 300); do if [ -e film.upload ]; then break; fi; sleep 0.02; done
+                        sleep 0.3
+                        kill -KILL $!
+                        wait $! 2> killed
+                    done
+                    '\(httpprobe)' upload film http://server/film
+                    sha256sum < film | cut -c 1-64
+                    ls
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let digests = outcome.lines.filter { $0.count == 64 }
+                #expect(digests.count == 2 && digests[0] == digests[1], "\(outcome)")
+                let resumed = outcome.lines.last { $0.hasPrefix("resumed ") }?.split(separator: " ")
+                #expect(resumed.flatMap { Int($0[1]) } ?? 0 > 0, "\(outcome)")
+                #expect(!outcome.lines.contains("film.upload"), "\(outcome)")
+            }
+
+            @Test("the small resource comes where the user asks to save data in the middle of the large one")
+            func lowDataDuring() throws {
+                let outcome = try LabCommand.lab(
+                    Self.links,
+                    """
+                    mplab='\(LabCommand.program("mplab"))'
+                    httpprobe='\(LabCommand.program("httpprobe"))'
+                    $httpprobe lowdata http://server/30000000 http://server/200 1 0 &
+                    probe=$!
+                    sleep 1.5
+                    $mplab set wlan0 constrained yes
+                    sleep 0.5
+                    $mplab set wwan0 constrained yes
+                    wait $probe
+                    $mplab set wwan0 constrained no
+                    $httpprobe lowdata http://server/2000 http://server/200 1 0
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                #expect(
+                    outcome.lines.filter { $0.hasPrefix("got") } == ["got 200", "got 2000"], "\(outcome)")
+            }
+
             @Test("the small resource comes where the user asks to save data, and only there")
             func lowData() throws {
                 let outcome = try LabCommand.lab(

@@ -3,6 +3,8 @@
 //   httpprobe requests URL SECONDS RATE        asks RATE times a second, each without waiting for the one before
 //   httpprobe segments URL COUNT PAUSE-MS      asks one after the other
 //   httpprobe download URL FILE                downloads into a file
+//   httpprobe upload FILE URL                  uploads a file, and prints the server's answer
+//   httpprobe serve PORT                       a server for that, of NIOResumableUpload: it answers with the SHA-256
 //   httpprobe lowdata URL SMALL COUNT PAUSE-MS asks for the one or the other
 //   httpprobe flood URL COUNT PARALLEL         as many requests as that, so many at a time
 //
@@ -29,12 +31,14 @@
                 default: fatalError("no option \(word)")
                 }
             }
+            if words[0] == "serve" { return try await UploadServer.run(port: Int(words[1])!) }
             let client = MultipathHTTPClient(configuration: configuration)
             let probe = Probe(client: client)
             switch words[0] {
             case "requests": try await probe.requests(words[1], Int(words[2])!, Int(words[3])!)
             case "segments": try await probe.segments(words[1], Int(words[2])!, Int(words[3])!)
             case "download": try await probe.download(words[1], words[2])
+            case "upload": try await probe.upload(words[1], words[2])
             case "lowdata": try await probe.lowData(words[1], words[2], Int(words[3])!, Int(words[4])!)
             case "flood": try await probe.flood(words[1], Int(words[2])!, Int(words[3])!)
             default: fatalError("no such probe")
@@ -116,6 +120,21 @@
             print("resumed \(resumed) transferred \(transferred) total \(total)")
         }
 
+        func upload(_ file: String, _ url: String) async throws {
+            let last = Locked((resumed: Int64(0), transferred: Int64(0)))
+            do {
+                let (_, body) = try await client.upload(file, to: url) { progress in
+                    last.withLock { $0 = (progress.resumed, progress.transferred) }
+                }
+                let (resumed, transferred) = last.withLock { $0 }
+                print("resumed \(resumed) transferred \(transferred)")
+                print(String(buffer: body))
+            } catch {
+                print("failed \(error)")
+                exit(1)
+            }
+        }
+
         func lowData(_ url: String, _ small: String, _ count: Int, _ pause: Int) async throws {
             for _ in 0..<count {
                 do {
@@ -131,11 +150,16 @@
         func flood(_ url: String, _ count: Int, _ parallel: Int) async throws {
             let start = MonotonicTime.now
             let (bytes, failures, names) = (Locked(0), Locked(0), Locked(Set<String>()))
+            // What every other answer has to be like.
+            let first = try await client.get(url, collectUpTo: 1 << 30).body
             try await withThrowingTaskGroup(of: Void.self) { group in
                 func add() {
                     group.addTask {
                         do {
                             let (response, body) = try await client.get(url, collectUpTo: 1 << 30)
+                            guard response.status == .ok, body == first else {
+                                throw Different()
+                            }
                             bytes.withLock { $0 += body.readableBytes }
                             names.withLock { _ = $0.insert(response.metrics.protocolName.rawValue) }
                         } catch {
@@ -167,6 +191,8 @@
             )
         }
     }
+    /// An answer is not like the first.
+    private struct Different: Error {}
 #else
     @main
     enum Main {

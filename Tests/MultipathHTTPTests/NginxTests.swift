@@ -159,21 +159,27 @@
             await client.close()
         }
 
-        @Test("is spoken to only where its key is one of those that are pinned")
+        @Test("is spoken to only where a key of the chain that makes it trusted is pinned")
         func pins() async throws {
             let nginx = try await Nginx()
-            let result = try await Program.run([
-                "bash", "-c",
-                "openssl x509 -pubkey -noout -in '\(nginx.certificates.chain("good"))' | openssl pkey -pubin -outform der | "
-                    + "openssl dgst -sha256 -binary | base64",
-            ])
-            let pin = result.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
+            func pin(_ file: String) async throws -> String {
+                let result = try await Program.run([
+                    "bash", "-c",
+                    "openssl x509 -pubkey -noout -in '\(file)' | openssl pkey -pubin -outform der | "
+                        + "openssl dgst -sha256 -binary | base64",
+                ])
+                return result.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
+            }
             let other = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-            let good = try PublicKeyPins([pin, other])
-            let pinned = nginx.client { $0.publicKeyPins[Nginx.name] = good }
-            let (_, body) = try await pinned.get(nginx.url("/"), collectUpTo: 100)
-            #expect(body.readableBytes == 16)
-            await pinned.close()
+            let folder = nginx.certificates.folder.path
+            // Its own, its issuer's, and the root's, which it does not present.
+            for file in ["good.pem", "middle.pem", "root.pem"] {
+                let good = try await PublicKeyPins([pin("\(folder)/\(file)"), other])
+                let pinned = nginx.client { $0.publicKeyPins[Nginx.name] = good }
+                let (_, body) = try await pinned.get(nginx.url("/"), collectUpTo: 100)
+                #expect(body.readableBytes == 16, "\(file)")
+                await pinned.close()
+            }
             let wrong = try PublicKeyPins([other, "BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB="])
             let strict = nginx.client { $0.publicKeyPins[Nginx.name] = wrong }
             let error = await #expect(throws: MultipathHTTPError.self) {
@@ -183,8 +189,28 @@
                 error?.description.contains("none of those that are pinned") == true,
                 "\(error?.description ?? "")")
             await strict.close()
-            #expect(throws: InvalidPins.self) { try PublicKeyPins([pin]) }
-            #expect(throws: InvalidPins.self) { try PublicKeyPins([pin, "nonsense"]) }
+            #expect(throws: InvalidPins.self) { try PublicKeyPins([other]) }
+            #expect(throws: InvalidPins.self) { try PublicKeyPins([other, "nonsense"]) }
+        }
+
+        @Test("is not spoken to where it presents a pinned certificate that has no part in its being trusted")
+        func adornedChain() async throws {
+            let nginx = try await Nginx("good", adornedWith: "stranger-root")
+            let result = try await Program.run([
+                "bash", "-c",
+                "openssl x509 -pubkey -noout -in '\(nginx.certificates.folder.path)/stranger-root.pem' | "
+                    + "openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64",
+            ])
+            let pins = try PublicKeyPins([
+                result.outputText.trimmingCharacters(in: .whitespacesAndNewlines),
+                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            ])
+            let client = nginx.client { $0.publicKeyPins[Nginx.name] = pins }
+            let error = await #expect(throws: MultipathHTTPError.self) {
+                try await client.get(nginx.url("/"), collectUpTo: 100)
+            }
+            #expect(error?.description.contains("none of those that are pinned") == true)
+            await client.close()
         }
 
         @Test("gets the client's certificate where it asks for one")

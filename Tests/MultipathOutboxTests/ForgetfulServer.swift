@@ -67,7 +67,7 @@
 
             func channelRead(context: ChannelHandlerContext, data: NIOAny) {
                 switch unwrapInboundIn(data) {
-                case .head(let head): self.head = head
+                case .head(let head): (self.head, body) = (head, "")
                 case .body(let bytes): body += String(buffer: bytes)
                 case .end: answer(context)
                 }

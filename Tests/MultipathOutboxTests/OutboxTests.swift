@@ -215,6 +215,37 @@
             #expect(transport.sent.count == 10 && Set(transport.sent.map(\.url)).count == 6)
         }
 
+        @Test("that is closed ends its work, lets go of its file at once, and does nothing any more")
+        func close() async throws {
+            let paths = ScriptedPaths([.wifi("wlan0")])
+            let transport = FakeTransport { _, number in
+                if number == 0 { try await Task.sleep(for: .seconds(60)) }
+                return OutboxAnswer(status: 200)
+            }
+            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let events = await outbox.events()
+            let running = Task { try await outbox.run() }
+            let waiting = Task { try await outbox.send(OutboxRequest(.mustArrive, url: "1")) }
+            try await Program.wait("the attempt") { transport.sent.count == 1 }
+            await outbox.close()
+            try await running.value
+            await #expect(throws: OutboxError.closed) { _ = try await waiting.value }
+            for await _ in events {}
+            await #expect(throws: OutboxError.closed) { try await outbox.run() }
+            await #expect(throws: OutboxError.closed) {
+                try await outbox.submit(OutboxRequest(.mustArrive, url: "2"))
+            }
+            await #expect(throws: OutboxError.closed) { try await outbox.entries() }
+            await outbox.close()
+            // While the one before is still referred to.
+            let next = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            try await run(next) {
+                try await Program.wait("it to arrive") { try await next.entries().isEmpty }
+            }
+            #expect(transport.sent.map(\.url) == ["1", "1"])
+            await next.close()
+        }
+
         @Test("says so where its file is no outbox's, or can't be made")
         func badFiles() async throws {
             let transport = FakeTransport { _, _ in OutboxAnswer(status: 200) }

@@ -24,3 +24,10 @@ package enum ThreadPause {
         usleep(UInt32(clamping: max(0, duration.wholeNanoseconds) / 1_000))
     }
 }
+
+extension ThreadPause {
+    /// For a thread that has nothing more to do while the process's others work.
+    package static func forever() -> Never {
+        while true { pause() }
+    }
+}

@@ -13,7 +13,7 @@ public struct Connector: Sendable {
     public let monitor: PathMonitor
     let logger: Logger
     /// Nil for the system's, which needs no task.
-    let resolver: (any Resolver)?
+    private(set) var resolver: (any Resolver)?
     private let observers: [any ConnectionObserver]
     /// What this connector's connections have learnt.
     let history = ConnectionHistory()
@@ -34,6 +34,13 @@ public struct Connector: Sendable {
         self.resolver = resolver
         self.observers = observers
         self.logger = logger ?? Logger(label: "multipath") { _ in SwiftLogNoOpLogHandler() }
+    }
+
+    /// The same with another resolver: it shares its monitor, and what its connections have learnt.
+    package func resolving(by resolver: any Resolver) -> Connector {
+        var copy = self
+        copy.resolver = resolver
+        return copy
     }
 
     /// Connects to a host by name or address.

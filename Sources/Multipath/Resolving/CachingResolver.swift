@@ -18,7 +18,7 @@ import LinuxNet
 /// - While one caller's question is under way, others with the same wait for its answer.
 ///
 /// It keeps 1,024 questions unless set, and of each at most 64 addresses. Copies share what they know.
-public struct CachingResolver: Resolver {
+public struct CachingResolver: Resolver, Hashable {
     /// How long what is kept.
     public struct Configuration: Sendable, Hashable {
         /// How long an answer without a time to live of its own is fresh.
@@ -65,6 +65,13 @@ public struct CachingResolver: Resolver {
     private init(_ inner: any Resolver, _ kept: Kept, level: Int) {
         (self.inner, self.kept, self.level) = (inner, kept, level)
     }
+
+    /// Copies are equal: they share what they know.
+    public static func == (one: CachingResolver, other: CachingResolver) -> Bool {
+        one.kept === other.kept && one.level == other.level
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(kept)) }
 
     public var asksEachPath: Bool { inner.asksEachPath }
 

@@ -72,7 +72,7 @@ extension Resolver {
 /// Its questions go where the system's routes lead, not over the paths of the connection they are for: what a
 /// `PathPolicy` prohibits is kept from the connection, not from the system's DNS. `InterfaceResolver` of
 /// MultipathDNS asks over allowed paths only. Where no path is allowed, neither is asked.
-public struct SystemResolver: Resolver {
+public struct SystemResolver: Resolver, Hashable {
     /// The system's resolver.
     public init() {}
 

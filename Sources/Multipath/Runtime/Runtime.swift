@@ -8,7 +8,7 @@ package final class Runtime: Sendable {
 
     /// Where netlink, races, timers and machines live. NetworkManager's D-Bus connection lives on
     /// `EventThread.shared`: a monitor of another thread's must not ask it.
-    let thread: EventThread
+    package let thread: EventThread
     let deferredStarts: DeferredStarts
     let steering: SteeringRegistry
     let load = SamplingLoad()

@@ -62,6 +62,9 @@
             }
         }
 
+        /// How long the rest of a redirect's body may take: longer, and a new connection is sooner there.
+        private static let drainTime = TimeAmount.milliseconds(250)
+
         private enum Step<Return> {
             case done(Return)
             /// Send what the plan says now.
@@ -97,16 +100,15 @@
                 do {
                     return try await pool.lease(
                         key(origin, options), options.connectionConfiguration, within: deadline)
-                } catch let error as ConnectionError {
-                    guard options.waitsForConnectivity, error.code == .noAllowedPath || error.code == .noRoute
-                    else { throw MultipathHTTPError(error, hasHead: false) }
+                } catch let error as ConnectionError
+                    where options.waitsForConnectivity
+                    && (error.code == .noAllowedPath || error.code == .noRoute)
+                {
                     try await waitForPath(options.policy, deadline)
-                } catch let error as MultipathHTTPError {
-                    throw error
                 } catch is CancellationError {
                     throw CancellationError()
                 } catch {
-                    throw MultipathHTTPError(.notConnected, "\(error)", underlying: error)
+                    throw MultipathHTTPError(notConnected: error)
                 }
             }
         }
@@ -157,7 +159,8 @@
             switch plan.ingest(head.response) {
             case .deliver: break
             case .follow:
-                exchange.discard()
+                // Mostly the next request goes to the same server, and finds the connection free.
+                await exchange.drain(within: Self.drainTime)
                 return .again
             case .fail(var error):
                 exchange.discard()

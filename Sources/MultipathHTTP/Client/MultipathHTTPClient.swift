@@ -79,7 +79,7 @@
             pool = ConnectionPool(pooling, monitor: connector.monitor, loop: loop) {
                 [limits] key, connecting in
                 try await HTTPConnection.open(
-                    key.origin, by: origins, connecting, offers: offers, proxy: key.proxy, limits: limits)
+                    key.origin, by: origins.resolving(by: key.resolving?.resolver), connecting, offers: offers, proxy: key.proxy, limits: limits)
             }
         }
 
@@ -127,10 +127,32 @@
             pool.preconnect(key(origin, options), options.connectionConfiguration)
         }
 
+        /// A connection that is not the pool's, for another protocol than this client's.
+        ///
+        /// - Throws: `MultipathHTTPError`; `CancellationError`.
+        package func open<Output: Sendable>(
+            _ origin: HTTPOrigin, applicationProtocols: [String],
+            configure: (inout HTTPRequestOptions) -> Void,
+            initializer: @escaping @Sendable (any Channel, String?) -> EventLoopFuture<Output>
+        ) async throws -> OriginConnector.Opened<Output> {
+            var options = configuration.options
+            configure(&options)
+            let key = key(HTTPOrigin(isSecure: origin.isSecure, host: origin.host.lowercased(), port: origin.port), options)
+            do {
+                return try await origins.resolving(by: options.resolver).open(
+                    key.origin, options.connectionConfiguration, applicationProtocols: applicationProtocols,
+                    proxy: key.proxy, initializer: initializer)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                throw MultipathHTTPError(notConnected: error)
+            }
+        }
+
         func key(_ origin: HTTPOrigin, _ options: HTTPRequestOptions) -> PoolKey {
             PoolKey(
-                origin: origin, policy: options.policy, mode: options.mode,
-                proxy: configuration.proxies.proxy(for: origin))
+                origin: origin, policy: options.policy, mode: options.mode, trafficClass: options.trafficClass,
+                proxy: configuration.proxies.proxy(for: origin), resolving: options.resolving)
         }
     }
 #endif

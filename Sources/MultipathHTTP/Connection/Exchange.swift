@@ -45,6 +45,7 @@
             var pendingWrite: EventLoopFuture<Void>?
             var requestTrailers: HTTPFields?
             var attachment: CheckedContinuation<Void, Never>?
+            var drained: CheckedContinuation<Void, Never>?
         }
 
         let request: HTTPRequest
@@ -110,6 +111,23 @@
         /// The caller wants no more of the answer. What is left of a short one is read and dropped, so that the connection can
         /// be used again.
         func discard() { onLoop { $0.discard($1) } }
+
+        /// The same, and returns when the exchange is over. After this time it is ended.
+        func drain(within limit: TimeAmount) async {
+            onLoop { $0.discard($1, drains: true) }
+            let handler = state.withLock { $0.handler }
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    guard state.end == nil else { return true }
+                    state.drained = continuation
+                    return false
+                }
+                if isOver { return continuation.resume() }
+                handler?.eventLoop.scheduleTask(in: limit) { [self] in
+                    if state.withLock({ $0.drained != nil }) { abort(CancellationError()) }
+                }
+            }
+        }
 
         /// Ends it, from any thread, unless it has ended.
         func abort(_ error: any Error) {
@@ -223,7 +241,8 @@
 
         private func end(_ result: Result<HTTPFields?, any Error>) {
             typealias Told = (
-                Parts.Source?, CheckedContinuation<Head, any Error>?, CheckedContinuation<Void, Never>?
+                Parts.Source?, CheckedContinuation<Head, any Error>?, CheckedContinuation<Void, Never>?,
+                CheckedContinuation<Void, Never>?
             )
             let told = state.withLock { state -> Told? in
                 guard state.end == nil else { return nil }
@@ -232,10 +251,13 @@
                 if case .failure(let error) = result, state.source == nil, state.waiter == nil {
                     state.head = .failure(error)
                 }
-                return (state.source.take(), state.waiter.take(), state.attachment.take())
+                return (
+                    state.source.take(), state.waiter.take(), state.attachment.take(), state.drained.take()
+                )
             }
-            guard let (source, waiter, attachment) = told else { return }
+            guard let (source, waiter, attachment, drained) = told else { return }
             attachment?.resume()
+            drained?.resume()
             record.update { $0.responseEnd = record.elapsed }
             switch result {
             case .success:

@@ -23,6 +23,8 @@
         private static let mostDiscarded = 64 * 1024
 
         private let kind: Kind
+        /// The other end, where that is a proxy and not the origin.
+        private let proxy: HTTPProxy?
         /// Hears of each exchange's end, and whether the connection can carry another one.
         private let ended: (_ isReusable: Bool) -> Void
         /// Why the whole connection has failed, where that is known better than this channel knows it.
@@ -45,11 +47,12 @@
         private var stallCheck: Scheduled<Void>?
 
         init(
-            _ kind: Kind, connectionError: @escaping () -> (any Error)? = { nil },
+            _ kind: Kind, proxy: HTTPProxy? = nil, connectionError: @escaping () -> (any Error)? = { nil },
             isUnprocessed: @escaping () -> Bool = { false },
             ended: @escaping (_ isReusable: Bool) -> Void
         ) {
             self.kind = kind
+            self.proxy = proxy
             self.connectionError = connectionError
             self.isUnprocessed = isUnprocessed
             self.ended = ended
@@ -76,7 +79,7 @@
             (isRequestComplete, hasHead, persists, discardable) = (false, false, true, nil)
             lastActivity = .now()
             exchange.record.update { $0.requestStart = exchange.record.elapsed }
-            write(.head(exchange.request), context)
+            write(.head(proxy?.forwarded(exchange.request) ?? exchange.request), context)
             switch exchange.outgoing {
             case .none: endRequest(nil, context)
             case .bytes(let bytes):
@@ -117,10 +120,15 @@
         }
 
         /// The reader has gone.
-        func discard(_ exchange: Exchange) {
+        ///
+        /// - Parameter drains: whether a stream, too, is read to its end, where that is near: servers count streams that their clients
+        ///   reset.
+        func discard(_ exchange: Exchange, drains: Bool = false) {
             guard self.exchange === exchange, discardable == nil else { return }
             // A body that is still being written has no reader for its answer either.
-            guard kind == .http1, isRequestComplete, hasHead else { return end(CancellationError()) }
+            guard kind == .http1 || drains, isRequestComplete, hasHead else {
+                return end(CancellationError())
+            }
             discardable = Self.mostDiscarded
             resume(exchange)
         }

@@ -43,15 +43,22 @@
             _ origin: HTTPOrigin, by connector: OriginConnector, _ configuration: ConnectionConfiguration,
             offers: [HTTPRequestMetrics.ProtocolName], proxy: HTTPProxy?, limits: HTTPPipeline.Limits
         ) async throws -> HTTPConnection {
+            var configuration = configuration
+            // A resolver that can asks for the origin's HTTPS records, which are about TLS (RFC 9460 section 9).
+            if origin.isSecure, proxy == nil { configuration.applicationProtocols = offers.map(\.rawValue) }
+            // What is not secret anyway the proxy is asked to send on; many open no way to port 80.
+            let forwarder = origin.isSecure ? nil : proxy
+            let target = forwarder.map { HTTPOrigin(isSecure: false, host: $0.host, port: $0.port) } ?? origin
             let opened = try await connector.open(
-                origin, configuration, applicationProtocols: offers.map(\.rawValue), proxy: proxy
+                target, configuration, applicationProtocols: offers.map(\.rawValue),
+                proxy: origin.isSecure ? proxy : nil
             ) { channel, name in
                 channel.eventLoop.makeCompletedFuture {
                     // A server that agrees on nothing speaks HTTP/1.1.
                     let pipeline =
                         name == HTTPRequestMetrics.ProtocolName.http2.rawValue
                         ? try HTTPPipeline.http2(on: channel, limits)
-                        : try HTTPPipeline.http1(on: channel, limits)
+                        : try HTTPPipeline.http1(on: channel, limits, to: forwarder)
                     return Made(
                         protocolName: pipeline.protocolName,
                         pipeline: NIOLoopBound(pipeline, eventLoop: channel.eventLoop),

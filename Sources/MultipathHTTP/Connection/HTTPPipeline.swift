@@ -146,9 +146,13 @@
 
     extension HTTPPipeline {
         /// HTTP/1.1 on a channel that is ready for its first byte (RFC 9112).
-        static func http1(on channel: any Channel, _ limits: Limits) throws -> HTTPPipeline {
+        ///
+        /// - Parameter proxy: the other end, where that is a proxy and not the origin.
+        static func http1(
+            on channel: any Channel, _ limits: Limits, to proxy: HTTPProxy? = nil
+        ) throws -> HTTPPipeline {
             let pipeline = HTTPPipeline(channel)
-            let handler = ExchangeHandler(.http1) { [weak pipeline] in
+            let handler = ExchangeHandler(.http1, proxy: proxy) { [weak pipeline] in
                 pipeline?.tell(.exchangeEnded(isReusable: $0))
             }
             var decoding = NIOHTTPDecoderLimitConfiguration()

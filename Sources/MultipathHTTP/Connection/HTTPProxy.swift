@@ -1,7 +1,8 @@
 #if HTTP
     import FoundationEssentials
+    import HTTPTypes
 
-    /// A proxy that opens ways to origins by CONNECT (RFC 9110 section 9.3.6).
+    /// A proxy: it opens ways to origins with TLS by CONNECT (RFC 9110 section 9.3.6), and sends requests to others on.
     public struct HTTPProxy: Sendable, Hashable, CustomStringConvertible {
         /// A name or an address.
         public var host: String
@@ -22,6 +23,16 @@
 
         /// `proxy.example:3128`, without what authorizes.
         public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    }
+
+    extension HTTPProxy {
+        /// A request as the proxy takes it that is to send it on: with the whole URL in its first line (RFC 9112 section 3.2.2).
+        func forwarded(_ request: HTTPRequest) -> HTTPRequest {
+            var request = request
+            request.path = "http://\(request.authority ?? "")\(request.path ?? "/")"
+            request.headerFields[.proxyAuthorization] = authorization
+            return request
+        }
     }
 
     /// Which requests go through a proxy.

@@ -25,6 +25,12 @@
             self.tls = tls
         }
 
+        /// The same with another resolver; nil for the one that it has.
+        package func resolving(by resolver: (any Resolver)?) -> OriginConnector {
+            guard let resolver else { return self }
+            return OriginConnector(connector: connector.resolving(by: resolver), group: group, tls: tls)
+        }
+
         /// An open channel.
         package struct Opened<Output: Sendable>: Sendable {
             /// The connection, with its events and reports.
@@ -116,12 +122,28 @@
                     }
                 }
             }
-            do {
-                return try await Self.opened(connected)
-            } catch let error as NIOHTTP1ProxyConnectHandler.Error {
-                throw MultipathHTTPError(
-                    .proxy, "the proxy \(proxy) opens no way to \(origin): \(error)", underlying: error)
+            return try await Self.opened(connected)
+        }
+
+        /// Why the proxy opens no way, in words.
+        ///
+        /// - Parameter status: of its answer; nil where there was none.
+        private static func refusal(
+            _ error: any Error, _ status: HTTPResponseStatus?, _ origin: HTTPOrigin, _ proxy: HTTPProxy
+        ) -> any Error {
+            guard let error = error as? NIOHTTP1ProxyConnectHandler.Error else { return error }
+            let words: String
+            if let status {
+                words = "\(status.code) \(status.reasonPhrase)"
+            } else if error == .httpProxyHandshakeTimeout() {
+                words = "it does not answer"
+            } else {
+                words = "it closed the connection, or its answer is none"
             }
+            var failure = MultipathHTTPError(
+                .proxy, "the proxy \(proxy) opens no way to \(origin): \(words)", underlying: error)
+            failure.status = status.map { Int($0.code) }
+            return failure
         }
 
         /// Sends CONNECT. When its future succeeds, the channel leads to the origin.
@@ -140,11 +162,15 @@
             let connect = NIOHTTP1ProxyConnectHandler(
                 targetHost: origin.host.contains(":") ? "[\(origin.host)]" : origin.host,
                 targetPort: origin.port, headers: fields, deadline: .now() + .seconds(30), promise: connected)
+            let recorder = StatusRecorder()
             let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandlers(encoder, decoder, connect)
-            let handlers = NIOLoopBound((encoder, decoder), eventLoop: channel.eventLoop)
-            return connected.futureResult.flatMap {
+            try pipeline.addHandlers(encoder, decoder, recorder, connect)
+            let handlers = NIOLoopBound((encoder, decoder, recorder), eventLoop: channel.eventLoop)
+            return connected.futureResult.flatMapErrorThrowing { error in
+                throw refusal(error, handlers.value.2.status, origin, proxy)
+            }.flatMap {
                 let pipeline = channel.pipeline.syncOperations
+                pipeline.removeHandler(handlers.value.2, promise: nil)
                 return pipeline.removeHandler(handlers.value.0).flatMap {
                     channel.pipeline.syncOperations.removeHandler(handlers.value.1)
                 }
@@ -168,6 +194,19 @@
             } catch {
                 return channel.eventLoop.makeFailedFuture(error)
             }
+        }
+    }
+
+    /// Keeps the status of a proxy's answer.
+    private final class StatusRecorder: ChannelInboundHandler, RemovableChannelHandler {
+        typealias InboundIn = HTTPClientResponsePart
+        typealias InboundOut = HTTPClientResponsePart
+
+        private(set) var status: HTTPResponseStatus?
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            if case .head(let head) = unwrapInboundIn(data) { status = head.status }
+            context.fireChannelRead(data)
         }
     }
 

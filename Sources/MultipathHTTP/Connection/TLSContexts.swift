@@ -5,8 +5,9 @@
     import MultipathTLS
     package import NIOSSL
 
-    /// The public keys that a host's servers may have (as in RFC 7469): the one in use, and at least one that is kept for the day
-    /// when that has to be replaced.
+    /// The public keys that a host's servers, or those that issue their certificates, may have (as in RFC 7469): the one in use,
+    /// and at least one that is kept for the day when that has to be replaced. One of them has to be in the chain that was
+    /// validated, from the server's own certificate to the root.
     public struct PublicKeyPins: Sendable, Hashable {
         /// SHA-256 of each key as a SubjectPublicKeyInfo (RFC 5280 section 4.1), in Base64.
         public let hashes: Set<String>
@@ -39,14 +40,19 @@
                 }
         }
 
-        func check(_ certificate: NIOSSLCertificate) throws {
-            let key = try certificate.extractPublicKey().toSPKIBytes()
-            let hash = Data(SHA256.hash(data: key)).base64EncodedString()
-            guard hashes.contains(hash) else {
-                throw CertificateFailure(
-                    .keyNotPinned, reason: "the server's key \(hash) is none of those that are pinned",
-                    names: certificate.dnsNames)
+        /// - Parameter chain: as it was validated, the server's own certificate first. One pinned key in it is enough (RFC 7469
+        ///   section 2.6).
+        func check(_ chain: [NIOSSLCertificate]) throws {
+            let own = try chain.map { certificate in
+                let key = try certificate.extractPublicKey().toSPKIBytes()
+                return Data(SHA256.hash(data: key)).base64EncodedString()
             }
+            guard hashes.isDisjoint(with: own) else { return }
+            throw CertificateFailure(
+                .keyNotPinned,
+                reason: "the keys of the server and its issuers are none of those that are pinned: "
+                    + own.joined(separator: ", "),
+                names: chain.first?.dnsNames ?? [])
         }
     }
 
@@ -76,11 +82,11 @@
         }
 
         func client(for host: String, _ applicationProtocols: [String]) throws -> TLSClient {
-            var inspect: (@Sendable (NIOSSLCertificate) throws -> Void)?
-            if let pins = pins[host] { inspect = { try pins.check($0) } }
+            var inspectChain: (@Sendable ([NIOSSLCertificate]) throws -> Void)?
+            if let pins = pins[host] { inspectChain = { try pins.check($0) } }
             return try TLSClient(
                 host: host, context: context(applicationProtocols),
-                isVerified: configuration.certificateVerification != .none, inspect: inspect)
+                isVerified: configuration.certificateVerification != .none, inspectChain: inspectChain)
         }
 
         private func context(_ applicationProtocols: [String]) throws -> NIOSSLContext {

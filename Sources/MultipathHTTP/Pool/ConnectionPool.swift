@@ -3,12 +3,16 @@
     import Multipath
     import NIOCore
 
-    /// What connections are shared by: requests with the same origin, the same rules about paths, and the same proxy.
+    /// What connections are shared by: requests with the same origin, the same rules about paths, the same proxy and the same
+    /// resolver.
     struct PoolKey: Sendable, Hashable {
         var origin: HTTPOrigin
         var policy: PathPolicy
         var mode: MultipathMode
+        var trafficClass = TrafficClass.bestEffort
         var proxy: HTTPProxy?
+        /// Nil for the connector's own.
+        var resolving: Resolving?
     }
 
     /// Performs what the origins' machines decide: opens connections, hands them out, closes them. What to do when is decided by

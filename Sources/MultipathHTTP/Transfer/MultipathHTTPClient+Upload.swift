@@ -53,9 +53,11 @@
             while true {
                 do {
                     guard let answer = try await upload.run(self, base, limit, options) else { continue }
+                    await upload.finishNote()
                     try await onFileThread { note.remove() }
                     return answer
                 } catch let error as MultipathHTTPError {
+                    await upload.finishNote()
                     let (goesOn, tries) = upload.goesOn(after: error)
                     guard goesOn else { throw error }
                     if tries <= 1 { backoff.succeeded() }
@@ -72,6 +74,8 @@
             var isSent = false
             var transferred: Int64 = 0
             var resumed: Int64?
+            /// The last write of the note, which may be under way.
+            var noting: Task<Void, Never>?
         }
 
         private let state: Locked<State>
@@ -137,9 +141,18 @@
             let known = UploadMachine.Note(
                 url: url, resource: place, length: state.withLock { $0.machine.length }, modified: modified)
             let note = note
-            // It must not hold up the event loop, and the upload does not wait for it.
-            Task { try? await onFileThread { try note.write(known) } }
+            // It must not hold up the event loop, and the body does not wait for it. A server may say it more than once.
+            state.withLock { state in
+                let before = state.noting
+                state.noting = Task {
+                    await before?.value
+                    try? await onFileThread { try note.write(known) }
+                }
+            }
         }
+
+        /// Returns when the note is written as far as it ever will be: what is removed then stays away.
+        func finishNote() async { await state.withLock { $0.noting }?.value }
 
         private func part(from offset: Int64, _ length: Int64) -> HTTPRequestBody {
             .once(length: length - offset) { [self] writer in

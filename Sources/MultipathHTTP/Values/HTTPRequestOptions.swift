@@ -11,9 +11,29 @@
     public struct HTTPRequestOptions: Sendable {
         /// Which paths the request may use, and which it likes best. `allowsExpensiveNetworkAccess` and
         /// `allowsConstrainedNetworkAccess` are part of it.
-        public var policy = PathPolicy()
+        public var policy = PathPolicy() {
+            didSet { if trafficClass == .background { policy.isDiscretionary = true } }
+        }
         /// What happens to an MPTCP connection when its path goes bad.
         public var mode = MultipathMode.handover
+        /// What the request is for, as its connection's packets tell the networks on the way (DSCP). With `.background` it is
+        /// discretionary, too, and uses no expensive path unless `policy.allowsExpensivePaths` says so.
+        public var trafficClass = TrafficClass.bestEffort {
+            didSet {
+                guard (trafficClass == .background) != (oldValue == .background) else { return }
+                policy.isDiscretionary = trafficClass == .background
+            }
+        }
+        /// Finds the addresses of the host, and of a proxy; nil for the connector's own.
+        ///
+        /// Requests share connections where their resolvers are equal: the same object, or equal values of a type that is
+        /// `Hashable`. Any other value is equal only to itself in copies of these options: set it once, for the client.
+        public var resolver: (any Resolver)? {
+            get { resolving?.resolver }
+            set { resolving = newValue.map { Resolving($0) } }
+        }
+        /// The same, with what tells it from another one.
+        var resolving: Resolving?
 
         /// Whether paths that cost money may be used. True unless set.
         public var allowsExpensiveNetworkAccess: Bool {
@@ -89,8 +109,10 @@
         /// How a connection for this request is made.
         var connectionConfiguration: ConnectionConfiguration {
             var configuration = ConnectionConfiguration()
-            configuration.policy = policy
             configuration.mode = mode
+            configuration.trafficClass = trafficClass
+            // After the class, which has its own idea of what is discretionary.
+            configuration.policy = policy
             configuration.connectTimeout = connectTimeout
             // Only what the caller forbids ends a request in the middle.
             configuration.whenPathIsRefused = .close

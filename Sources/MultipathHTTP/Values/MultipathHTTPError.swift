@@ -174,6 +174,15 @@
             }
         }
 
+        /// Why there is no connection.
+        init(notConnected error: any Error) {
+            switch error {
+            case let error as MultipathHTTPError: self = error
+            case let error as ConnectionError: self.init(error, hasHead: false)
+            default: self.init(.notConnected, "\(error)", underlying: error)
+            }
+        }
+
         private init(parser error: HTTPParserError, hasHead: Bool) {
             switch error {
             case .invalidEOFState where hasHead:

@@ -17,8 +17,17 @@
         /// - Parameters:
         ///   - certificate: of `TestCertificates`.
         ///   - lines: more of the server's block.
-        init(_ certificate: String = "good", _ lines: String = "") async throws {
+        ///   - other: a certificate that is presented behind the chain.
+        init(
+            _ certificate: String = "good", _ lines: String = "", adornedWith other: String? = nil
+        ) async throws {
             certificates = try await TestCertificates(name: Self.name, addresses: ["127.0.0.1"])
+            if let other {
+                let chain = try String(contentsOfFile: certificates.chain(certificate), encoding: .utf8)
+                let more = try String(contentsOfFile: certificates.chain(other), encoding: .utf8)
+                try (chain + more).write(
+                    toFile: certificates.chain(certificate), atomically: true, encoding: .utf8)
+            }
             folder = FileManager.default.temporaryDirectory.appendingPathComponent(
                 "nginx-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

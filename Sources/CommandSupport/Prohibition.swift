@@ -1,9 +1,8 @@
 import ArgumentParser
-import CommandSupport
-import Multipath
+public import Multipath
 
 /// What `--prohibit` rules out. It guards money and data volumes, so a word that means nothing is an error.
-struct Prohibition {
+public struct Prohibition: Sendable {
     /// A name in front of which this stands is taken as it is, whether or not there is such an interface now.
     private static let interfacePrefix = "interface:"
     private static let words = ["expensive", "constrained"] + InterfaceType.allCases.map(\.rawValue)
@@ -15,7 +14,8 @@ struct Prohibition {
     /// Words that must be names of interfaces.
     private var unchecked: [String] = []
 
-    init(parsing arguments: [String]) {
+    /// Takes the option's words, which commas may separate.
+    public init(parsing arguments: [String]) {
         for word in arguments.flatMap({ $0.split(separator: ",") }).map(String.init) {
             if word == "expensive" {
                 allowsExpensive = false
@@ -35,13 +35,22 @@ struct Prohibition {
     ///
     /// - Throws: `ValidationError` for a word that is neither a type nor an interface of this machine;
     ///   `MessageError` where the paths can't be read.
-    func apply(to configuration: inout ConnectionConfiguration, _ monitor: PathMonitor) async throws {
+    public func apply(
+        to configuration: inout ConnectionConfiguration, _ monitor: PathMonitor
+    ) async throws {
+        let names = unchecked.isEmpty ? [] : try await currentPath(monitor).allInterfaces.map(\.name)
+        try apply(to: &configuration, interfaces: names)
+    }
+
+    /// Puts it into a configuration.
+    ///
+    /// - Parameter names: of this machine's interfaces.
+    /// - Throws: `ValidationError` for a word that is neither a type nor one of those.
+    public func apply(to configuration: inout ConnectionConfiguration, interfaces names: [String]) throws {
         if !allowsExpensive { configuration.allowsExpensivePaths = false }
         if !allowsConstrained { configuration.allowsConstrainedPaths = false }
         configuration.prohibitedInterfaceTypes.formUnion(types)
         configuration.prohibitedInterfaces.formUnion(interfaces)
-        guard !unchecked.isEmpty else { return }
-        let names = try await currentPath(monitor).allInterfaces.map(\.name)
         for word in unchecked where !names.contains(word) {
             let shown = TerminalText.safe(word)
             throw ValidationError(

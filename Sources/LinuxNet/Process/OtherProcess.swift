@@ -1,0 +1,16 @@
+import Glibc
+
+/// What the kernel tells of other processes.
+package enum OtherProcess {
+    /// The name of a thread's program, as the kernel shortens it to 15 bytes; nil where the thread is gone.
+    package static func name(of thread: Int32) -> String? {
+        let file = open("/proc/\(thread)/comm", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
+            let count = read(file, bytes.baseAddress, bytes.count)
+            guard count > 0 else { return nil }
+            return String(decoding: bytes[..<count].prefix { $0 != 0x0A }, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import LinuxNet
+
+/// Chooses the interface for a connection that another program makes: of those that lead to its one address, the best that the
+/// policy allows. It lives on the event thread.
+package final class PathChooser: @unchecked Sendable {
+    /// What becomes of a connection that is about to be made.
+    package enum Choice: Sendable, Hashable {
+        /// The kernel decides: the destination is this machine, or the library knows no way there that it does not.
+        case leave
+        /// No path that the policy allows leads there, and one that it does not allow would.
+        case refuse
+        /// It is to be bound to an interface, the best first. Others that lead there stand behind it.
+        case bind([Way])
+    }
+
+    /// An interface that leads to a destination.
+    package struct Way: Sendable, Hashable {
+        package var interface: InterfaceIndex
+        package var name: String
+        /// Whether a connection has found it silent lately.
+        package var isSuspect: Bool
+    }
+
+    private let monitor: PathMonitor
+    private let policy: PathPolicy
+    private let probes: TCPProbes
+    private var listener: SnapshotListener?
+    private var observation: SuspicionObservation?
+
+    package init(_ monitor: PathMonitor, _ policy: PathPolicy) {
+        (self.monitor, self.policy) = (monitor, policy)
+        probes = TCPProbes(monitor.runtime.thread)
+    }
+
+    /// Begins to watch the paths.
+    ///
+    /// - Parameter body: called on the event thread whenever a choice may be another than before: with each snapshot, and where
+    ///   a suspicion arises or ends.
+    package func begin(_ body: @escaping @Sendable () -> Void) {
+        let thread = monitor.runtime.thread
+        thread.checkIsolated()
+        let listener = SnapshotListener { _ in body() }
+        self.listener = listener
+        monitor.lifetime.start()
+        monitor.channel.attach(listener)
+        observation = monitor.observeSuspicions { thread.submit(body) }
+        if monitor.latestPath != nil { body() }
+    }
+
+    /// Chooses.
+    ///
+    /// - Parameter bound: the interface that the program itself has bound its socket to; nil for none.
+    /// - Returns: nil before the first snapshot of the paths.
+    package func choose(for destination: IPEndpoint, bound: InterfaceIndex? = nil) -> Choice? {
+        guard let snapshot = monitor.latestPath else { return nil }
+        let runtime = monitor.runtime
+        let address = destination.address.unmapped
+        if case .local = runtime.routes.route(to: address, through: nil) { return .leave }
+        if let bound {
+            guard let path = snapshot.interface(bound) else { return .leave }
+            return policy.refusal(of: path) == nil ? .leave : .refuse
+        }
+        let list = CandidateList(
+            monitor.candidatePaths.paths(of: snapshot, policy), addresses: [address],
+            port: destination.port, protocols: [.mptcp], route: runtime.routes.route)
+        let suspects = monitor.suspicions.suspects(in: snapshot, at: .now)
+        let ways = list.branches.compactMap(\.first).map {
+            Way(
+                interface: $0.interface, name: $0.interfaceName,
+                isSuspect: suspects.contains($0.interface))
+        }
+        if !ways.isEmpty { return .bind(ways) }
+        return list.omissions.contains { $0.refusal != nil } ? .refuse : .leave
+    }
+
+    /// Asks over several interfaces at once whether the destination answers, by handshakes that are reset half open.
+    ///
+    /// - Parameters:
+    ///   - patience: how long an answer may take.
+    ///   - completion: called once, with the first that answered; with nil where none did in time.
+    package func probe(
+        _ destination: IPEndpoint, over ways: [Way], patience: Duration,
+        _ completion: @escaping (InterfaceIndex?) -> Void
+    ) {
+        let thread = monitor.runtime.thread
+        let answer = FirstProbe(completion)
+        let remote = IPEndpoint(destination.address.unmapped, port: destination.port)
+        for way in ways.prefix(Self.mostProbed) {
+            probes.start(to: remote, over: way.interface) { [monitor] in
+                monitor.suspicions.alive(way.interface, since: .now)
+                answer.settle(way.interface)
+            }
+        }
+        _ = thread.schedule(at: .now.advanced(by: patience)) { answer.settle(nil) }
+    }
+
+    private static let mostProbed = 3
+
+    /// On the event thread.
+    private final class FirstProbe: @unchecked Sendable {
+        private var completion: ((InterfaceIndex?) -> Void)?
+        init(_ completion: @escaping (InterfaceIndex?) -> Void) { self.completion = completion }
+
+        func settle(_ interface: InterfaceIndex?) {
+            let completion = completion.take()
+            completion?(interface)
+        }
+    }
+}
+
+extension PathChooser {
+    /// The name of an interface; nil where the snapshot has none with this number.
+    package func name(of interface: InterfaceIndex) -> String? {
+        monitor.latestPath?.interface(interface)?.name
+    }
+}

@@ -1,0 +1,337 @@
+// What decides for the trap, and follows the program's connections: on the event thread of a process of its own.
+//
+//     socket(2)    a socket from the reserve, or one made for the call     the library's own way to make and prepare one
+//     connect(2)   a verdict: the interface, or that none is allowed       `PathChooser`
+//     after that   looks at a duplicate until the handshake is complete    `LentSocket`
+//     from then on the connection is followed without a descriptor         `ConnectionFollower`
+
+import CTrap
+import LinuxNet
+import Multipath
+
+/// The policy of one run.
+package final class ProgramPolicy: @unchecked Sendable {
+    /// What a run is asked to do.
+    package struct Configuration: Sendable {
+        package var connection = ConnectionConfiguration()
+        /// How long a connect waits for a probe where its path is suspect: of a socket that does not block, and of one that does.
+        package var patience = Duration.milliseconds(50)
+        package var blockingPatience = Duration.milliseconds(250)
+
+        package init() {}
+    }
+
+    private let channel: TrapChannel
+    private let page: OpaquePointer
+    private let configuration: Configuration
+    private let monitor: PathMonitor
+    private let supply: SocketSupply
+    private let chooser: PathChooser
+    private let console: any ProgramConsole
+    private var thread: EventThread { monitor.runtime.thread }
+
+    private(set) var ledger = SocketLedger()
+    private var reserve = ReservePlan()
+    /// Levels of sockets that the program may get, by cookie.
+    private var levels: [UInt64: ControlLevel] = [:]
+    /// Verdicts that wait for the first snapshot.
+    private var undecided: [trap_message] = []
+    private var hasPaths = false
+    private var isReady = false
+    private var isReported = false
+    private var hasToldUnsteered = false
+    private var toldOptions: Set<String> = []
+    private static let mostOptions = 1_000
+    /// Whether the trap has got a socket for later.
+    private var hasReserve = false
+    private var generation: UInt32 = 0
+    /// Sockets whose handshakes are under way, with the pause until the next look.
+    private var looks: [UInt64: Look] = [:]
+    /// Duplicates that were asked for.
+    private var borrowed: [UInt32: UInt64] = [:]
+    private var lastBorrowing: UInt32 = 0
+
+    private struct Look {
+        var pause: Duration
+        var since: MonotonicTime
+    }
+
+    private static let firstLook = Duration.milliseconds(1)
+    private static let longestLook = Duration.milliseconds(25)
+    /// From then on a handshake is looked at less often.
+    private static let longHandshake = Duration.seconds(3)
+    private static let lateLook = Duration.milliseconds(500)
+    /// The kernel's own patience is some 130 s.
+    private static let longestHandshake = Duration.seconds(200)
+    /// How long the first snapshot and the first sockets are waited for before calls are taken all the same.
+    private static let beginning = Duration.milliseconds(300)
+
+    /// - Parameters:
+    ///   - channel: the policy's end, which is this object's from now on.
+    ///   - page: what all processes of the run share.
+    package init(
+        channel: CInt, page: OpaquePointer, _ configuration: Configuration, console: any ProgramConsole
+    ) {
+        self.page = page
+        self.configuration = configuration
+        self.console = console
+        monitor = PathMonitor()
+        self.channel = TrapChannel(channel, on: monitor.runtime.thread)
+        supply = SocketSupply(monitor)
+        chooser = PathChooser(monitor, configuration.connection.policy)
+    }
+
+    /// Runs until all is over.
+    package func run() -> Never {
+        thread.submit { [self] in begin() }
+        ThreadPause.forever()
+    }
+
+    private func begin() {
+        supply.begin()
+        do throws(SystemError) {
+            try channel.begin { [unowned self] message, descriptor in ingest(message, descriptor) }
+        } catch {
+            // The trap goes on without.
+            ProcessEnvironment.exit(1)
+        }
+        chooser.begin { [self] in pathsChanged() }
+        for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+        _ = thread.schedule(at: .now.advanced(by: Self.beginning)) { [self] in becomeReady(isLate: true) }
+    }
+
+    private func becomeReady(isLate: Bool = false) {
+        guard !isReady, isLate || hasPaths && hasReserve else { return }
+        isReady = true
+        trap_policy_is_ready(page)
+    }
+
+    private func pathsChanged() {
+        hasPaths = true
+        becomeReady()
+        generation = trap_new_generation(page)
+        let waiting = undecided
+        undecided = []
+        for message in waiting { decide(message) }
+    }
+
+    // MARK: The trap's messages
+
+    private func ingest(_ message: trap_message, _ descriptor: CInt?) {
+        switch trap_kind(message.kind) {
+        case TRAP_BEGAN:
+            reserve.lost()
+            for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+        case TRAP_SOCKET_GIVEN: given(message)
+        case TRAP_SOCKET_PLAIN:
+            ledger.madePlain()
+            console.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
+        case TRAP_SOCKET_WANTED: wanted(message)
+        case TRAP_CONNECTS: connects(message)
+        case TRAP_UNEXAMINED: ledger.unexamined()
+        case TRAP_LENT: lent(message, descriptor)
+        case TRAP_OPTION: noteOption(message)
+        case TRAP_PROGRAM_ENDED: report()
+        case TRAP_OVER:
+            // The waiter's word may come later, or never where it was killed.
+            report()
+            ProcessEnvironment.exit(0)
+        default: break
+        }
+    }
+
+    // MARK: Sockets
+
+    private func refill(_ family: IPAddress.Family) {
+        for _ in 0..<reserve.order(family) {
+            supply.make(family) { [self] made in
+                guard case .success(let socket) = made else {
+                    reserve.made(family, isKept: false)
+                    hasReserve = true
+                    return becomeReady()
+                }
+                reserve.made(family, isKept: true)
+                var message = trap_message(TRAP_RESERVE)
+                hand(socket, family, &message)
+                hasReserve = true
+                becomeReady()
+            }
+        }
+    }
+
+    private func wanted(_ question: trap_message) {
+        let family = question.addressFamily
+        reserve.missed(family)
+        supply.make(family) { [self] made in
+            var message = trap_message(TRAP_GIVE, sequence: question.sequence)
+            guard case .success(let socket) = made else { return channel.send(message) }
+            hand(socket, family, &message)
+        }
+    }
+
+    private func hand(_ socket: SuppliedSocket, _ family: IPAddress.Family, _ message: inout trap_message) {
+        message.family = UInt16(family == .ipv4 ? TRAP_IPV4.rawValue : TRAP_IPV6.rawValue)
+        message.cookie = trap_socket_cookie(socket.number)
+        levels[message.cookie] = socket.level
+        channel.send(message, passing: socket)
+    }
+
+    private func given(_ message: trap_message) {
+        let level = levels.removeValue(forKey: message.cookie)
+        ledger.made(
+            ProgramSocket(
+                cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
+                level: level ?? .observeOnly(because: .brokerSilent)))
+        if level != nil { reserve.taken(message.addressFamily) }
+        refill(message.addressFamily)
+    }
+
+    // MARK: Connects
+
+    private func connects(_ message: trap_message) {
+        let isMPTCP = message.flags & TRAP_IS_MPTCP.rawValue != 0
+        ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
+        ledger.update(message.cookie) {
+            $0.program = OtherProcess.name(of: message.thread)
+            if !isMPTCP { $0.level = .observeOnly(because: .plainTCP) }
+        }
+        if message.sequence != 0 {
+            if hasPaths { decide(message) } else { undecided.append(message) }
+        } else {
+            note(message.interface, for: message.cookie)
+        }
+        look(at: message.cookie)
+    }
+
+    private func decide(_ message: trap_message) {
+        let isBound = message.flags & TRAP_IS_BOUND.rawValue != 0
+        guard let destination = message.destination,
+            let choice = chooser.choose(
+                for: destination, bound: isBound && message.interface != 0 ? message.interface : nil)
+        else { return answer(message, nil) }
+        switch choice {
+        case .leave: answer(message, nil, mayKeep: true)
+        case .refuse:
+            ledger.refused(message.cookie)
+            looks[message.cookie] = nil
+            if let socket = ledger[message.cookie] { console.refused(socket) }
+            answer(message, nil, error: CInt(TRAP_UNREACHABLE.rawValue))
+        case .bind(let ways):
+            guard !isBound, let first = ways.first else { return answer(message, nil) }
+            let others = ways.dropFirst().filter { !$0.isSuspect }
+            guard first.isSuspect, let other = others.first else {
+                return answer(message, first, mayKeep: !first.isSuspect)
+            }
+            let waits = message.flags & TRAP_NONBLOCKING.rawValue == 0
+            chooser.probe(
+                destination, over: [first, other],
+                patience: waits ? configuration.blockingPatience : configuration.patience
+            ) { [self] answered in
+                answer(message, answered == first.interface ? first : other)
+            }
+        }
+    }
+
+    private func answer(
+        _ question: trap_message, _ way: PathChooser.Way?, error: CInt = 0, mayKeep: Bool = false
+    ) {
+        var message = trap_message(TRAP_VERDICT, sequence: question.sequence)
+        message.interface = way?.interface ?? 0
+        message.error = error
+        message.generation = generation
+        if mayKeep { message.flags = TRAP_MAY_KEEP.rawValue }
+        channel.send(message)
+        if let way { ledger.update(question.cookie) { $0.interface = way.name } }
+    }
+
+    private func note(_ interface: InterfaceIndex, for cookie: UInt64) {
+        guard interface != 0, let name = chooser.name(of: interface) else { return }
+        ledger.update(cookie) { $0.interface = name }
+    }
+
+    // MARK: Handshakes
+
+    private func look(at cookie: UInt64) {
+        looks[cookie] = Look(pause: Self.firstLook, since: .now)
+        scheduleLook(cookie, Self.firstLook)
+    }
+
+    private func scheduleLook(_ cookie: UInt64, _ pause: Duration) {
+        _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
+            guard looks[cookie] != nil, let socket = ledger[cookie] else { return }
+            lastBorrowing &+= 1
+            borrowed[lastBorrowing] = cookie
+            var message = trap_message(TRAP_BORROW, sequence: lastBorrowing)
+            (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
+            message.cookie = cookie
+            channel.send(message)
+        }
+    }
+
+    private func lent(_ message: trap_message, _ descriptor: CInt?) {
+        guard let cookie = borrowed.removeValue(forKey: message.sequence), var look = looks[cookie] else {
+            return
+        }
+        guard let descriptor else {
+            looks[cookie] = nil
+            return ended(cookie, .brief)
+        }
+        switch LentSocket.look(descriptor) {
+        case .connecting:
+            let waited = look.since.duration(to: .now)
+            guard waited < Self.longestHandshake else {
+                looks[cookie] = nil
+                return
+            }
+            let longest = waited < Self.longHandshake ? Self.longestLook : Self.lateLook
+            look.pause = min(look.pause * 2, longest)
+            looks[cookie] = look
+            scheduleLook(cookie, look.pause)
+        case .failed:
+            looks[cookie] = nil
+            ended(cookie, .failed)
+        case .connected(let facts):
+            looks[cookie] = nil
+            connected(cookie, facts, descriptor)
+        }
+    }
+
+    private func ended(_ cookie: UInt64, _ state: ProgramSocket.State) {
+        ledger.update(cookie) { $0.state = state }
+    }
+
+    private func connected(_ cookie: UInt64, _ facts: LentSocket.Facts, _ descriptor: CInt) {
+        ledger.update(cookie) { $0.state = .connected(facts.transport) }
+        guard let socket = ledger[cookie] else { return }
+        if let token = facts.token, socket.level == .perConnectionByBroker {
+            supply.attach(token, by: descriptor)
+        }
+        console.connected(socket)
+        if let limit = socket.level.limit, facts.token != nil { noteUnsteered(limit) }
+    }
+
+    private func noteUnsteered(_ limit: ControlLimit) {
+        guard !hasToldUnsteered else { return }
+        hasToldUnsteered = true
+        console.unsteered(limit)
+    }
+
+    private func noteOption(_ message: trap_message) {
+        guard let option = LackingOption(level: message.family, number: message.port),
+            let program = OtherProcess.name(of: message.thread),
+            toldOptions.count < Self.mostOptions, toldOptions.insert("\(program) \(option)").inserted
+        else { return }
+        console.option(option, of: program)
+    }
+
+    // MARK: The end
+
+    private func report() {
+        guard !isReported else { return }
+        isReported = true
+        console.report(ledger)
+        trap_report_is_written(page)
+        // What outlives the program has nothing to say any more, and keeps no pipe open.
+        trap_release_error()
+    }
+}

@@ -1,0 +1,5 @@
+@main
+enum Main {
+    // Not asynchronous: until the program has been started this process has one thread.
+    static func main() { MPRun.runOnOneThread() }
+}

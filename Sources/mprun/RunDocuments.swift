@@ -1,0 +1,77 @@
+import LinuxNet
+import Multipath
+import ProgramSteering
+
+/// Something that happened, as JSON.
+struct RunEvent: Encodable {
+    let name: String
+    let fields: [String: String]
+
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: AnyKey.self)
+        try object.encode(name, forKey: AnyKey("event"))
+        try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+        for (key, value) in fields { try object.encode(value, forKey: AnyKey(key)) }
+    }
+}
+
+/// A run's last word, as JSON.
+struct RunReport: Encodable {
+    private let ledger: SocketLedger
+    private let isList: Bool
+
+    /// - Parameter isList: whether sockets that had no connection are told of, too.
+    init(_ ledger: SocketLedger, isList: Bool) { (self.ledger, self.isList) = (ledger, isList) }
+
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: AnyKey.self)
+        try object.encode("report", forKey: AnyKey("event"))
+        try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+        try object.encode(ledger.totals.made, forKey: AnyKey("mptcp_sockets"))
+        try object.encode(ledger.totals.plain, forKey: AnyKey("tcp_sockets"))
+        try object.encode(ledger.totals.connects, forKey: AnyKey("connects"))
+        try object.encode(ledger.totals.refused, forKey: AnyKey("refused"))
+        try object.encode(ledger.totals.unexamined, forKey: AnyKey("unexamined"))
+        try object.encode(
+            ledger.all.filter { isList || $0.hasConnection }.map(SocketDocument.init),
+            forKey: AnyKey("sockets"))
+    }
+
+    private struct SocketDocument: Encodable {
+        let socket: ProgramSocket
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: AnyKey.self)
+            if case .connected(let transport) = socket.state, socket.report == nil {
+                try transport.encode(to: encoder)
+                try socket.level.encode(to: encoder)
+            }
+            try socket.report?.encode(to: encoder)
+            for (key, value) in socket.fields { try object.encode(value, forKey: AnyKey(key)) }
+            try object.encode(socket.state.name, forKey: AnyKey("state"))
+        }
+    }
+}
+
+extension ProgramSocket.State {
+    /// A name for machines to read.
+    fileprivate var name: String {
+        switch self {
+        case .made: "made"
+        case .connecting: "connecting"
+        case .refused: "refused"
+        case .failed: "failed"
+        case .brief: "brief"
+        case .connected: "connected"
+        case .plain: "plain"
+        }
+    }
+}
+
+private struct AnyKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Transfers by MultipathHTTP in the lab, while links go bad and the client is killed:
+#
+#     scripts/http-faults.sh [FOLDER OF THE PROGRAMS]
+#
+# 100 MB through ten faults (with MPTCP, and over TCP alone), downloads and uploads that are killed 50 times. Each has to come whole,
+# by SHA-256. It takes some minutes. `swift build --product httpprobe` and `--product mplab` make the programs.
+set -u
+programs=$(cd "${1:-.build/debug}" && pwd)
+export PATH=$programs:$PATH
+failed=0
+links=(--wifi rtt=20ms,rate=100mbit,queue=40ms --cellular rtt=40ms,rate=100mbit,queue=40ms)
+
+# check NAME OUTPUT: the last two lines are the digest of what came and of what was to come.
+check() {
+    mapfile -t last < <(tail -n 2 <<< "$2")
+    if [ "${#last[0]}" = 64 ] && [ "${last[0]}" = "${last[1]}" ]; then
+        echo "$1: whole; $(grep -E '^(resumed|killed|received|failed|seconds)' <<< "$2" | tr '\n' ' ')"
+    else
+        echo "$1: NOT WHOLE: $2"
+        failed=1
+    fi
+}
+
+# Ten faults, one after the other, of every kind; each link is well again before the other goes.
+faults='
+faults() {
+    for fault in "wlan0 blackhole" "wwan0 blackhole" "wlan0 carrier off" "wwan0 blackhole=down" "wlan0 blackhole=up" \
+        "wlan0 carrier off" "wwan0 carrier off" "wlan0 blackhole=down" "wwan0 blackhole=up" "wlan0 blackhole"; do
+        sleep 1
+        mplab set $fault > /dev/null
+        sleep 1.2
+        case $fault in
+            *carrier*) mplab set ${fault%% *} carrier on > /dev/null ;;
+            *) mplab set ${fault%% *} blackhole=none > /dev/null ;;
+        esac
+    done
+}
+received() {
+    cat /sys/class/net/wlan0/statistics/rx_bytes /sys/class/net/wwan0/statistics/rx_bytes | paste -sd+ | bc
+}
+'
+slow=(--wifi rtt=20ms,rate=35mbit,queue=40ms --cellular rtt=40ms,rate=35mbit,queue=40ms)
+for server in "" --tcp-only-server; do
+    output=$(mplab run --quiet $server "${slow[@]}" -- bash -c "$faults"'
+        cd "$(mktemp -d)"
+        before=$(received)
+        httpprobe download http://server/100000000 film & probe=$!
+        faults & injector=$!
+        begun=$(date +%s)
+        wait $probe
+        echo "seconds $(($(date +%s) - begun))"
+        if kill $injector 2> killed; then echo "the download ended before the last fault"; fi
+        echo "received $(($(received) - before))"
+        sha256sum < film | cut -c 1-64
+        curl -s http://server/sha256/100000000 | cut -c 1-64')
+    check "100 MB download, ten faults${server:+, TCP alone}" "$output"
+done
+
+output=$(mplab run --quiet "${links[@]}" -- bash -c '
+    cd "$(mktemp -d)"
+    for kill in $(seq 50); do
+        httpprobe download http://server/100000000 film & probe=$!
+        sleep 0.$((RANDOM % 250 + 100))
+        kill -KILL $probe 2>> kills || break
+        wait $probe 2>> kills
+    done
+    echo "killed $kill"
+    httpprobe download http://server/100000000 film
+    sha256sum < film | cut -c 1-64
+    curl -s http://server/sha256/100000000 | cut -c 1-64')
+check "100 MB download, killed at random moments" "$output"
+
+for kills in 0 50; do
+    output=$(mplab run --quiet --serve 'exec httpprobe serve 80' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
+        cd "$(mktemp -d)"
+        head -c 100000000 /dev/urandom > film
+        for _ in $(seq 100); do if curl -s -o answer http://server/; then break; fi; sleep 0.1; done
+        if [ $kills = 0 ]; then
+            faults & injector=$!
+        else
+            for kill in $(seq $kills); do
+                httpprobe upload film http://server/film & probe=$!
+                sleep 0.$((RANDOM % 300 + 200))
+                kill -KILL $probe 2>> kills || break
+                wait $probe 2>> kills
+            done
+            echo "killed $kill"
+        fi
+        begun=$(date +%s)
+        httpprobe upload film http://server/film
+        echo "seconds $(($(date +%s) - begun))" > seconds
+        if [ $kills = 0 ]; then kill $injector 2> killed && echo "the upload ended before the last fault"; fi
+        sha256sum < film | cut -c 1-64' | awk '/^[0-9a-f]+$/ { digests = digests $0 "\n"; next } { print } END { printf "%s", digests }')
+    check "100 MB upload, $([ $kills = 0 ] && echo ten faults || echo killed at random moments)" "$output"
+done
+exit $failed

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# All tests, in two processes side by side: a test in a lab mostly waits for the lab's clock. Each process runs its tests
+# one after the other, because many of them look at what their own process holds. Both lines that the test runner ends
+# with are printed once more at the end.
+#   scripts/test.sh OPTIONS…    (options of `swift test`, among them the traits)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The targets whose tests run in labs. All others are the second process's.
+labs='^(NetworkLabTests|EndToEndTests|MultipathHTTPTests)\.'
+
+swift build --build-tests "$@"
+tests=$(swift build --show-bin-path "$@")/swift-multipathPackageTests.xctest
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Some tests act as another user there.
+chmod 755 "$work"
+
+# Runs the tests that the options after the name choose, and shows what they print as it comes. To a file, because the
+# test runner colours what it writes to a pipe.
+processes=()
+part() {
+    local name=$1
+    shift
+    mkdir "$work/$name"
+    # By its own name, and not by `swift test`, of which only one at a time may use the build folder.
+    TMPDIR=$work/$name "$tests" --testing-library swift-testing --no-parallel "$@" > "$work/$name.log" 2>&1 &
+    processes+=($!)
+    tail -n +1 -f --pid=$! "$work/$name.log" &
+}
+
+part labs --filter "$labs"
+part others --skip "$labs"
+status=0
+for process in "${processes[@]}"; do
+    wait "$process" || status=$?
+done
+wait
+
+for name in labs others; do
+    # A process that found no test at all, or that ended before its tests did, has no such line.
+    grep -a 'Test run with' "$work/$name.log" | tail -n 1 || status=1
+done
+exit "$status"
