@@ -131,7 +131,8 @@ extension BrokerWorld {
         for (begun, time) in times.reversed() {
             sum += time
             let rate = limits.changedMicroseconds
-            let allowed = Double(rate.burst) + begun.duration(to: now).inSeconds * Double(rate.perSecond) + 2_000
+            let allowed =
+                Double(rate.burst) + begun.duration(to: now).inSeconds * Double(rate.perSecond) + 2_000
             if sum.inSeconds * 1_000_000 > allowed { return fault("changed for \(sum) of user \(user)") }
         }
     }

@@ -84,7 +84,8 @@ package final class SubflowEvents {
     private var hiddenKinds: [UInt8] {
         (hidesCreations ? [PathManagerEvent.created] : [])
             + (hidden == nil
-                ? [] : [PathManagerEvent.announced, PathManagerEvent.removed, PathManagerEvent.subflowPriority])
+                ? []
+                : [PathManagerEvent.announced, PathManagerEvent.removed, PathManagerEvent.subflowPriority])
     }
 
     /// Listens over another socket: at once, or as soon as there is a descriptor for it.

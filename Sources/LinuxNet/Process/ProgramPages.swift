@@ -8,7 +8,8 @@ package enum ProgramPages {
     package static func release() {
         guard let map = try? InputFile.text("/proc/self/smaps", limit: 1 << 20) else { return }
         for range in unchanged(in: map) {
-            _ = madvise(UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, CInt(MADV_DONTNEED))
+            _ = madvise(
+                UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, CInt(MADV_DONTNEED))
         }
     }
 

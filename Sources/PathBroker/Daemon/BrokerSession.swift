@@ -157,7 +157,9 @@ final class BrokerSession: @unchecked Sendable {
     }
 
     private func prepare() -> BrokerMachine.Answer {
-        guard let socket = passed.take() else { return .prepared(BrokerFailure(.noDescriptor), changed: .zero) }
+        guard let socket = passed.take() else {
+            return .prepared(BrokerFailure(.noDescriptor), changed: .zero)
+        }
         let outcome = broker.select(for: socket, of: peer)
         return .prepared(outcome.failure.map { BrokerFailure(ofPreparing: $0) }, changed: outcome.changed)
     }
@@ -197,7 +199,8 @@ final class BrokerSession: @unchecked Sendable {
             let own = try routes.route(
                 of: nil, mark: mark, from: local.address, to: remote.address, through: local.interface)
             return clients == own
-                ? nil : BrokerFailure(.noRoute, detail: "the user's packets would go another way than mpathd's")
+                ? nil
+                : BrokerFailure(.noRoute, detail: "the user's packets would go another way than mpathd's")
         } catch {
             return BrokerFailure(.noRoute, errno: error.errno, detail: error.words)
         }

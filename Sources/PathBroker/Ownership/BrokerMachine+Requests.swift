@@ -102,7 +102,9 @@ extension BrokerMachine {
         case .order(_, let token):
             guard client.connections.contains(token) else { return refuse(id, request.id, .foreignToken) }
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
-            guard users[client.user]?.orders.spend(at: now) == true else { return refuse(id, request.id, .tooFast) }
+            guard users[client.user]?.orders.spend(at: now) == true else {
+                return refuse(id, request.id, .tooFast)
+            }
             clients[id]?.orders += 1
             totals.orders += 1
             return step(id, .looking, .look(token), at: now)

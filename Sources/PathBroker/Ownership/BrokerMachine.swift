@@ -231,7 +231,8 @@ package struct BrokerMachine: Sendable {
             let isSpent =
                 !user.connects.isFull(at: now) || !user.prepares.isFull(at: now)
                 || !user.packets.isFull(at: now)
-                || !user.orders.isFull(at: now) || !user.changed.isFull(at: now) || user.heldUntil.map { $0 > now } ?? false
+                || !user.orders.isFull(at: now) || !user.changed.isFull(at: now)
+                || user.heldUntil.map { $0 > now } ?? false
             if !isSpent { users[number] = nil }
         }
     }

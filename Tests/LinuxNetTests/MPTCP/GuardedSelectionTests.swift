@@ -42,7 +42,9 @@ struct GuardedSelectionTests {
         #expect(entries.isEmpty)
     }
 
-    @Test("tries again where its own thread was not run in time: the socket's owner has no part in that", .inNamespace)
+    @Test(
+        "tries again where its own thread was not run in time: the socket's owner has no part in that",
+        .inNamespace)
     func preempted() throws {
         let folder = try TemporaryFolder()
         let selection = try GuardedSelection(journal: SysctlJournal(folder: folder.file("journal")))
