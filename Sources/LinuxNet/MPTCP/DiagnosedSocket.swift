@@ -195,7 +195,8 @@ package struct DiagnosedSocket: Sendable {
             // In the order of the questions.
             let id = entries[place].id
             place += 1
-            if let sample = found.flatMap({ Self.subflow($0, id) }) {
+            // One that the connection has let go of is no file's any more, and takes its time to end.
+            if let found, found.inode == whole?.inode, let sample = Self.subflow(found, id) {
                 subflows.append(sample)
             } else {
                 gone.append(id)
