@@ -8,6 +8,7 @@ packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
         iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
+        libnginx-mod-http-dav-ext apache2-bin rclone
         wget nodejs git rsync ffmpeg python3 python3-requests)
     command -v go > /dev/null || python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi

@@ -1,3 +1,4 @@
+import Glibc
 public import Multipath
 public import NIOCore
 
@@ -12,9 +13,10 @@ public import NIOCore
 ///
 /// It stands behind the handlers that make messages of bytes. When the peer is dead the pipeline gets a `HeartbeatError`, and the
 /// channel closes.
-public final class HeartbeatHandler<Inbound, Outbound>: ChannelInboundHandler, RemovableChannelHandler {
+public final class HeartbeatHandler<Inbound, Outbound>: ChannelDuplexHandler, RemovableChannelHandler {
     public typealias InboundIn = Inbound
     public typealias InboundOut = Inbound
+    public typealias OutboundIn = Outbound
     public typealias OutboundOut = Outbound
 
     private let connection: MultipathConnection
@@ -24,6 +26,7 @@ public final class HeartbeatHandler<Inbound, Outbound>: ChannelInboundHandler, R
     private let passesAnswersOn: Bool
     private let told: @Sendable (Heartbeat.Event) -> Void
     private var heartbeat: Heartbeat?
+    private var wasReset = false
     /// Which heartbeats go together; the process's unless a test sets another.
     var hub = HeartbeatHub.process
 
@@ -79,8 +82,20 @@ public final class HeartbeatHandler<Inbound, Outbound>: ChannelInboundHandler, R
     }
 
     public func channelInactive(context: ChannelHandlerContext) {
+        // Where this end closed the channel, the heartbeat has ended before.
+        heartbeat?.connectionEnded(byReset: wasReset)
         end()
         context.fireChannelInactive()
+    }
+
+    public func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? IOError, error.errnoCode == ECONNRESET { wasReset = true }
+        context.fireErrorCaught(error)
+    }
+
+    public func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .all { end() }
+        context.close(mode: mode, promise: promise)
     }
 
     private func sendPing(_ context: ChannelHandlerContext) {

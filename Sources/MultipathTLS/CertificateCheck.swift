@@ -80,8 +80,14 @@ public final class CertificateCheck: ChannelInboundHandler {
         }
     }
 
+    /// More of its names are not told in an error's words.
+    private static let mostShown = 8
+
     private func wrongName(_ names: [String]) -> CertificateFailure {
-        let list = names.isEmpty ? "no name" : names.joined(separator: ", ")
+        let shown = names.prefix(Self.mostShown)
+        let rest = names.count - shown.count
+        let list =
+            names.isEmpty ? "no name" : shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
         return CertificateFailure(
             .wrongName,
             reason: "the certificate is for other names; \(name ?? "the address") is not among them: \(list)",

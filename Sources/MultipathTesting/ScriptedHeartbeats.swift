@@ -171,6 +171,10 @@ extension ScriptedConnection: HeartbeatSubject {
         }
     }
 
+    package func heartbeatSilenceAtEnd() -> Duration? {
+        state.withLock { $0.received.duration(to: heartbeats.clock.now) }
+    }
+
     package var heartbeatNetwork: HeartbeatNetwork? {
         HeartbeatNetwork(family: .ipv4, type: .wifi, name: state.withLock { $0.network })
     }

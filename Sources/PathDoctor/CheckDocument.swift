@@ -66,6 +66,9 @@ public struct CheckDocument: Encodable, Sendable {
         let path: PathFindings
         let findings: CheckFindings
 
+        /// Of a certificate's names no more are shown: a hostile one has thousands.
+        private static let mostNames = 32
+
         private enum Key: String, CodingKey {
             case interface, type, expensive, constrained, fault, names, address, tcp, mptcp, tls, error,
                 portal, packets
@@ -112,6 +115,7 @@ public struct CheckDocument: Encodable, Sendable {
             switch path.idle {
             case .remembered: idle = "remembered"
             case .forgotten: idle = "forgotten"
+            case .ended: idle = "ended_by_server"
             case nil: break
             }
             try object.encode(idle, forKey: .idle)
@@ -134,6 +138,7 @@ public struct CheckDocument: Encodable, Sendable {
             case .works: mptcp = "works"
             case .absent: mptcp = "absent"
             case .dropped: mptcp = "dropped"
+            case .withheld: mptcp = "withheld"
             }
             try object.encode(mptcp, forKey: .mptcp)
             var packets: String?
@@ -158,7 +163,7 @@ public struct CheckDocument: Encodable, Sendable {
             if case .unreachable(let words) = path.tcp { error = words }
             try object.encode(tls, forKey: .tls)
             try object.encode(version, forKey: .tlsVersion)
-            try object.encode(names, forKey: .certificateNames)
+            try object.encode(names.map { Array($0.prefix(Self.mostNames)) }, forKey: .certificateNames)
             try object.encode(error, forKey: .error)
         }
 

@@ -46,6 +46,9 @@ public struct PathFindings: Sendable {
     public var deadAddress: IPAddress?
     /// Whether the path carried nothing for some seconds, and then did.
     public var paused = false
+    /// Whether an address at which another path reaches the host takes a connection over this path, where this path's own
+    /// address takes none; nil where that was not asked.
+    public var reachesOthersAddress: Bool?
     /// Whether the host answers over this path on some other port, where it does not on the one that was asked for.
     public var answersElsewhere = false
     /// MPTCP.
@@ -129,6 +132,9 @@ public enum MPTCPFinding: Sendable, Hashable {
     case absent
     /// A SYN with the option is not answered, and one without it is.
     case dropped
+    /// This kernel leaves the option out for a while, because SYNs with it were dropped somewhere lately: of this path that
+    /// says nothing (net.mptcp.blackhole_timeout).
+    case withheld
 }
 
 /// How a handshake of TLS went, and whose certificate was shown.
@@ -202,4 +208,6 @@ public enum IdleFinding: Sendable, Hashable {
     case remembered(after: Duration)
     /// Something on the way had forgotten it: a NAT, a firewall.
     case forgotten(after: Duration)
+    /// The server ended it before, after so long: of the way that says nothing.
+    case ended(after: Duration)
 }

@@ -49,6 +49,8 @@ extension PathFindings {
         switch idle {
         case .remembered(let time): add("idle", "still there after \(Int(time.inSeconds)) s")
         case .forgotten(let time): add("idle", "forgotten after \(Int(time.inSeconds)) s")
+        case .ended(let time):
+            add("idle", "not known: the server ended the connection after \(Int(time.inSeconds)) s")
         case nil: break
         }
         return lines
@@ -71,6 +73,7 @@ extension PathFindings {
         case .works: "yes"
         case .absent: "no: the answer has no MPTCP option"
         case .dropped: "no: packets with the option get no answer"
+        case .withheld: "not known: this kernel leaves it out for a while (net.mptcp.blackhole_timeout)"
         }
     }
 

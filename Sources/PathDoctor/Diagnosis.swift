@@ -1,6 +1,6 @@
 /// What a check comes to: one fault, in one sentence, and what to do about it.
 public struct Diagnosis: Sendable, Hashable {
-    /// What is wrong. The raw values are those of the JSON.
+    /// What is wrong, the worse before the less bad. The raw values are those of the JSON.
     public enum Fault: String, Sendable, Hashable, CaseIterable {
         /// Nothing is.
         case none
@@ -14,8 +14,6 @@ public struct Diagnosis: Sendable, Hashable {
         case lyingNameServer = "lying_name_server"
         /// No name server knows the name.
         case noSuchName = "no_such_name"
-        /// Name servers do not answer.
-        case namesUnanswered = "names_unanswered"
         /// A path is up and delivers nothing.
         case pathSilent = "path_silent"
         /// One family of addresses gets no answer over a path, and the other does.
@@ -44,6 +42,8 @@ public struct Diagnosis: Sendable, Hashable {
         case slow
         /// Something on the way forgets idle connections.
         case idleForgotten = "idle_forgotten"
+        /// Name servers do not answer.
+        case namesUnanswered = "names_unanswered"
     }
 
     /// What is wrong.

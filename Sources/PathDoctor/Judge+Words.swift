@@ -98,14 +98,36 @@ extension Judge {
                 .packetsTooLarge,
                 "Full packets to \(findings.host) are lost without a word, over every path; small ones arrive.",
                 advice:
-                    "The black hole is near the host; a smaller MTU on this machine works around it (ip link set mtu 1280)."
+                    "The black hole is near the host; a smaller MTU on this machine works around it (\(shrink(first)))."
             )
+        case .tlsFailed:
+            return Diagnosis(
+                .tlsFailed, "\(destination) speaks no TLS, over any path: \(failure(first)).",
+                advice: "Check the port, and whether the service there is one of TLS; ask its operator.")
         case .mptcpDropped:
             return Diagnosis(
                 .mptcpDropped, "Something before \(findings.host) drops packets with MPTCP; TCP passes.",
                 advice: "Connections fall back to TCP by themselves after a moment.")
         default: return nil
         }
+    }
+
+    /// Why TLS failed.
+    private func failure(_ path: PathFindings) -> String {
+        switch path.tls {
+        case .failed(let words): words
+        case .plainHTTP(let line): "HTTP answers in the clear (\(line))"
+        default: "nothing answers its first message"
+        }
+    }
+
+    /// A command that makes packets smaller. An interface may be called almost anything.
+    private func shrink(_ path: PathFindings) -> String {
+        let isPlain = path.interface.utf8.allSatisfy { byte in
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@".utf8.contains(byte)
+        }
+        let name = isPlain ? path.interface : "'\(path.interface.replacing("'", with: "'\\''"))'"
+        return "ip link set dev \(name) mtu 1280"
     }
 
     /// ` (it is for a.example and b.example)`
@@ -115,7 +137,12 @@ extension Judge {
 
     func verdict(on path: PathFindings, _ fault: Diagnosis.Fault) -> Diagnosis {
         let (sentence, advice) = words(path, fault)
-        return Diagnosis(fault, path: path.interface, sentence + elsewhere(path) + ".", advice: advice)
+        let alike = paths.filter { $0.interface != path.interface && self.fault(of: $0) == fault }.map(
+            \.interface)
+        let also = alike.isEmpty ? "" : "; the same goes for \(list(alike))"
+        return Diagnosis(
+            fault, path: alike.isEmpty || alike.count + 1 < paths.count ? path.interface : nil,
+            sentence + also + elsewhere(path) + ".", advice: advice)
     }
 
     private func words(_ path: PathFindings, _ fault: Diagnosis.Fault) -> (sentence: String, advice: String) {
@@ -170,7 +197,7 @@ extension Judge {
         case .packetsTooLarge:
             return (
                 "Full packets are lost on \(name) without a word, and small ones arrive (a path MTU black hole)",
-                "Set a smaller MTU there (ip link set \(name) mtu 1280), or net.ipv4.tcp_mtu_probing=1."
+                "Set a smaller MTU there (\(shrink(path))), or net.ipv4.tcp_mtu_probing=1."
             )
         case .wrongCertificate:
             var (why, names): (String, [String]) = ("it is another host's", [])
@@ -180,10 +207,8 @@ extension Judge {
                 "Something in that network answers in the host's place: do not go on without verification."
             )
         case .tlsFailed:
-            var why = "nothing answers its first message"
-            if case .failed(let words) = path.tls { why = words }
             return (
-                "TLS fails on \(name): \(why)",
+                "TLS fails on \(name): \(failure(path))",
                 "Something on the way, or the server, does not let TLS through."
             )
         case .mptcpStripped:

@@ -24,9 +24,11 @@ struct Judge {
     static let lossLimit = 0.06
     /// From this median round trip on a path is slow.
     static let slowLimit = Duration.milliseconds(400)
-    /// A queue is full where answers take that many times the shortest, or `queueLimit`, while traffic passes.
+    /// A queue is full where answers take that many times the shortest, or longer by `queueLimit`, while traffic passes.
     static let queueFactor = 4.0
-    static let queueLimit = Duration.milliseconds(150)
+    static let queueLimit = Duration.milliseconds(100)
+    /// Below it no queue is worth a word.
+    static let queueFloor = Duration.milliseconds(50)
     /// Bits a second that are more than the check's own.
     static let trafficLimit = 500_000.0
 
@@ -55,7 +57,8 @@ struct Judge {
     func fault(of path: PathFindings) -> Diagnosis.Fault? {
         if findings.lost.contains(path.interface) { return .flapping }
         if case .page = path.portal { return .captivePortal }
-        if case .plainHTTP = path.tls { return .captivePortal }
+        // On a port where other paths find TLS something answers in the host's place; else the host speaks no TLS there.
+        if case .plainHTTP = path.tls, paths.contains(where: \.tls.isTrusted) { return .captivePortal }
         if lie(of: path) != nil { return .lyingNameServer }
         switch path.tcp {
         case .silent: return path.answersElsewhere ? .portBlocked : .pathSilent
@@ -74,8 +77,8 @@ struct Judge {
         if path.quality.sent > 0, path.quality.loss >= Self.lossLimit { return .lossy }
         if path.packets == .lost { return .packetsTooLarge }
         switch path.tls {
-        case .failed, .silent: return .tlsFailed
-        case .untried, .trusted, .refused, .plainHTTP: break
+        case .failed, .silent, .plainHTTP: return .tlsFailed
+        case .untried, .trusted, .refused: break
         }
         if path.mptcp == .dropped { return .mptcpDropped }
         if path.mptcp == .absent, paths.contains(where: { $0.mptcp == .works }) { return .mptcpStripped }
@@ -86,10 +89,15 @@ struct Judge {
     }
 
     private func latency(of path: PathFindings) -> Diagnosis.Fault? {
-        guard let median = path.quality.median, let shortest = path.quality.shortest else { return nil }
+        guard let median = path.quality.median, var shortest = path.quality.shortest,
+            let longest = path.quality.longest
+        else { return nil }
+        if case .connected(let time) = path.tcp { shortest = min(shortest, time) }
         let isBusy = path.traffic >= Self.trafficLimit
-        if isBusy, median >= Self.queueLimit || median.inSeconds >= shortest.inSeconds * Self.queueFactor,
-            median >= .milliseconds(50)
+        // A long way takes its time with each answer; only a queue takes more with some than with others.
+        let rise = max(median - shortest, longest - median)
+        if isBusy, median >= Self.queueFloor,
+            rise >= Self.queueLimit || median.inSeconds >= shortest.inSeconds * Self.queueFactor
         {
             return .queueFull
         }
@@ -123,7 +131,8 @@ struct Judge {
             let leadsElsewhere =
                 switch path.tls {
                 case .refused: true
-                default: !path.tcp.isConnected
+                // A dead path is silent at any address: it lies only where the path reaches the host at another one.
+                default: !path.tcp.isConnected && path.reachesOthersAddress == true
                 }
             return leadsElsewhere && !right.isEmpty && path.address.map(addresses.contains) == true
                 ? (server, "\(said)") : nil

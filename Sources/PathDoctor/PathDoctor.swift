@@ -68,16 +68,36 @@ public struct PathDoctor: Sendable {
             findings.systemName = await NameProbe(host: target.host).system()
         }
         let systemName = findings.systemName
+        let probes = snapshot.interfaces.map { path in
+            PathProbe(
+                path: path, snapshot: snapshot, target: target, systemName: systemName, progress: progress)
+        }
         findings.paths = await withTaskGroup(of: (Int, PathFindings).self) { group in
-            for (place, path) in snapshot.interfaces.enumerated() {
-                let probe = PathProbe(
-                    path: path, snapshot: snapshot, target: target, systemName: systemName, progress: progress
-                )
+            for (place, probe) in probes.enumerated() {
                 group.addTask { (place, await probe.run()) }
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
+        await compareAddresses(&findings, probes)
         findings.lost = lost.withLock { $0 }
         return findings
     }
+
+    /// A path whose address takes no connection may be dead, or its name server may lie: an address at which another path
+    /// reached the host tells the two apart.
+    private func compareAddresses(_ findings: inout CheckFindings, _ probes: [PathProbe]) async {
+        let reached = findings.paths.filter(\.tcp.isConnected).compactMap(\.address).unique
+        for (place, found) in findings.paths.enumerated() {
+            guard !found.tcp.isConnected, found.tcp != .untried, let own = found.address,
+                case let others = reached.filter({
+                    $0 != own && !found.names.flatMap(\.addresses).contains($0)
+                }),
+                !others.isEmpty
+            else { continue }
+            findings.paths[place].reachesOthersAddress = await probes[place].reaches(
+                Array(others.prefix(Self.mostCompared)))
+        }
+    }
+
+    private static let mostCompared = 2
 }

@@ -187,6 +187,46 @@ struct VerdictTests {
                 """)
     }
 
+    @Test(
+        "tells another address of the host beside a dead path from a lie: the path reaches the host at no address"
+    )
+    func otherAddress() {
+        let elsewhere: (inout PathFindings) -> Void = {
+            $0.names = [
+                NameFinding(
+                    server: ip("192.0.2.1"), duration: .milliseconds(3),
+                    answer: .addresses([ip("203.0.113.77")]))
+            ]
+            $0.address = ip("203.0.113.77")
+            $0.tcp = .silent
+        }
+        for answer in [nil, false] as [Bool?] {
+            let dead = check(
+                well("wlan0") {
+                    elsewhere(&$0)
+                    $0.reachesOthersAddress = answer
+                }, well("wwan0"))
+            #expect(dead.fault == .pathSilent && dead.path == "wlan0")
+        }
+        let lie = check(
+            well("wlan0") {
+                elsewhere(&$0)
+                $0.reachesOthersAddress = true
+            }, well("wwan0"))
+        #expect(lie.fault == .lyingNameServer)
+    }
+
+    @Test("tells a dead path before name servers that do not answer")
+    func deadBeforeNames() {
+        let verdict = check(
+            well("wlan0") {
+                $0.names = [
+                    NameFinding(server: ip("192.0.2.1"), duration: .zero, answer: .failed("no answer"))
+                ]
+            }, well("wwan0") { $0.tcp = .silent })
+        #expect(verdict.fault == .pathSilent && verdict.path == "wwan0")
+    }
+
     @Test("takes an address of this machine for a lie where other servers have a real one")
     func sinkhole() {
         let verdict = check(
@@ -251,6 +291,19 @@ struct VerdictTests {
         #expect(verdict.advice == "Open a page in a browser over wlan0, and log in.")
     }
 
+    @Test("takes HTTP in the clear for a portal only where another path finds TLS on that port")
+    func plainHTTP() {
+        let plain: (inout PathFindings) -> Void = { $0.tls = .plainHTTP("HTTP/1.1 400 Bad Request") }
+        #expect(check(well("wlan0", plain), well("wwan0")).fault == .captivePortal)
+        let server = check(well("wlan0", plain), well("wwan0", plain))
+        #expect(server.fault == .tlsFailed && server.path == nil)
+        #expect(
+            server.sentence
+                == "host.example:443 speaks no TLS, over any path: HTTP answers in the clear (HTTP/1.1 400 Bad Request)."
+        )
+        #expect(check(well("wlan0", plain)).fault == .tlsFailed)
+    }
+
     @Test("takes a proxy's error for no portal")
     func proxy() {
         #expect(check(well("wlan0") { $0.portal = .proxy(status: "HTTP/1.1 504 Gateway Timeout") }).isHealthy)
@@ -288,6 +341,8 @@ struct VerdictTests {
         #expect(stripped.sentence.hasPrefix("Something behind wlan0 takes MPTCP out of packets;"))
         let dropped = check(well("wlan0") { $0.mptcp = .dropped }, well("wwan0"))
         #expect(dropped.sentence.hasPrefix("Something behind wlan0 drops packets with MPTCP; TCP passes;"))
+        // What the kernel remembers of any path says nothing of this one.
+        #expect(check(well("wlan0") { $0.mptcp = .withheld }, well("wwan0")).isHealthy)
     }
 
     // MARK: How well
@@ -319,6 +374,19 @@ struct VerdictTests {
             })
         #expect(dropping.fault == .queueFull)
         #expect(check(well("wlan0") { $0.quality = late }).sentence == "wlan0 is slow: answers take 700 ms.")
+        // A long way is no queue, though traffic passes; answers that come ever later are.
+        func busy(_ milliseconds: [Int]) -> Diagnosis {
+            check(
+                well("wlan0") {
+                    $0.tcp = .connected(.milliseconds(milliseconds[0]))
+                    $0.quality = QualityFinding(
+                        sent: milliseconds.count, roundTrips: milliseconds.map { .milliseconds($0) })
+                    $0.traffic = 9_600_000
+                })
+        }
+        #expect(busy(Array(repeating: 200, count: 32)).isHealthy)
+        #expect(busy(Array(repeating: 620, count: 32)).fault == .slow)
+        #expect(busy((0..<32).map { 200 + $0 * 10 }).fault == .queueFull)
         // One lost handshake of 32 is weather.
         #expect(
             check(
@@ -335,6 +403,35 @@ struct VerdictTests {
         let verdict = check(well("wlan0") { $0.idle = .forgotten(after: .seconds(6)) }, well("wwan0"))
         #expect(
             verdict.sentence.hasPrefix("Something behind wlan0 forgets connections that are idle for 6 s;"))
+        #expect(check(well("wlan0") { $0.idle = .ended(after: .seconds(5)) }).isHealthy)
+    }
+
+    @Test("blames no path for what all have, and names each")
+    func shared() {
+        let slow: (inout PathFindings) -> Void = {
+            $0.quality = QualityFinding(sent: 32, roundTrips: Array(repeating: .milliseconds(500), count: 32))
+        }
+        let all = check(well("wlan0", slow), well("wwan0", slow))
+        #expect(all.fault == .slow && all.path == nil)
+        #expect(all.sentence == "wlan0 is slow: answers take 500 ms; the same goes for wwan0.")
+        let two = check(well("wlan0", slow), well("wwan0", slow), well("eth0"))
+        #expect(two.path == "wlan0")
+        #expect(
+            two.sentence
+                == "wlan0 is slow: answers take 500 ms; the same goes for wwan0; eth0 reaches host.example:443."
+        )
+    }
+
+    @Test(
+        "quotes an interface's name in a command, and names the interface where all paths have the black hole"
+    )
+    func commands() {
+        let lost: (inout PathFindings) -> Void = { $0.packets = .lost }
+        #expect(
+            check(well("w;reboot", lost), well("wwan0")).advice.contains(
+                "ip link set dev 'w;reboot' mtu 1280"))
+        #expect(
+            check(well("wlan0", lost), well("wwan0", lost)).advice.contains("ip link set dev wlan0 mtu 1280"))
     }
 
     // MARK: Hostile words
@@ -349,6 +446,9 @@ struct VerdictTests {
                 $0.tls = .refused(reason: "\u{9B}31m", names: ["a\r\nb"])
             }
         ]
+        let many = (0..<10_000).map { "name-\($0).example" }
+        findings.paths[0].tls = .refused(reason: "\u{9B}31m", names: ["a\r\nb"] + many)
+        #expect(findings.text.utf8.count < 4_096)
         #expect(
             findings.text.unicodeScalars.allSatisfy {
                 $0 == "\n" || ($0.value >= 0x20 && $0.value != 0x7F && $0.value != 0x9B)

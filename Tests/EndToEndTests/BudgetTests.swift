@@ -57,6 +57,33 @@ extension Labs {
             #expect(outcome.lines.count { $0 == "ended true" } == 2, "\(outcome)")
         }
 
+        @Test("that is spent is left by MPTCP, and the download goes on over what costs nothing")
+        func leaves() throws {
+            let limit = 3_000_000
+            let outcome = try LabCommand.lab(
+                [
+                    "--wifi", "rtt=20ms,rate=50mbit,queue=40ms", "--cellular",
+                    "rtt=40ms,rate=50mbit,queue=40ms",
+                ],
+                """
+                '\(LabCommand.program("mplab"))' set wwan0 expensive no
+                '\(LabCommand.program("modeprobe"))' handover download --budget \(limit) --budget-on wlan0 \
+                  --capture wlan0 --ms 4000
+                """)
+            try #require(outcome.status == 0, "\(outcome)")
+            func facts(_ name: String) -> [Substring] {
+                outcome.lines.filter { $0.hasPrefix(name + " ") }.map { $0.dropFirst(name.count + 1)[...] }
+            }
+            let carried = facts("path wlan0").first.map {
+                $0.split(separator: " ").suffix(2).compactMap { Int($0) }.reduce(0, +)
+            }
+            print("measured: MPTCP used \(carried ?? 0) of \(limit) bytes on wlan0")
+            #expect(facts("transport") == ["mptcp"] && facts("intact") == ["true"], "\(outcome)")
+            #expect(facts("refused").isEmpty && facts("ended") == ["false"], "\(outcome)")
+            #expect(facts("current") == ["wwan0 (cellular)"], "\(outcome)")
+            #expect(carried.map { $0 > limit / 2 && $0 <= limit + Self.overshoot } == true, "\(outcome)")
+        }
+
         @Test(
             "counts what a killed process has used, refuses a spent path before its first byte, and can be reset"
         )

@@ -88,7 +88,9 @@ final class Conversation: Sendable {
             $0.allowsConstrainedPaths = options.moves?.cause != .constrained && !options.refusesConstrained
             $0.whenPathIsRefused = options.whenRefused
             if options.isTCP { $0.protocols = [.tcp] }
-            $0.budget = options.budget.map { .bytes($0, per: .day, on: .expensive) }
+            $0.budget = options.budget.map {
+                .bytes($0, per: .day, on: options.budgeted.map { .interfaces([$0]) } ?? .expensive)
+            }
         }
         let follower = try connected.follow(hasHints: true)
         return (connected.takeDescriptor(), follower)

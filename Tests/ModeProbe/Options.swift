@@ -34,6 +34,8 @@ struct ProbeOptions: Sendable {
     var isTCP = false
     /// Bytes a day on expensive paths.
     var budget: UInt64?
+    /// The interface that it covers instead.
+    var budgeted: String?
     var faults: [Fault] = []
     var moves: Moves?
     /// Whether the sockets are not this library's, and all connections may be steered for their sake.
@@ -45,6 +47,7 @@ struct ProbeOptions: Sendable {
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
             [--tcp yes] [--refuse constrained] [--when-refused report|close] [--capture NAME] [--budget BYTES]
+            [--budget-on NAME]
             [--moves N expensive|constrained|address] [--foreign yes] [--lent yes]
 
         """
@@ -69,6 +72,7 @@ struct ProbeOptions: Sendable {
             case "--capture": captured = value
             case "--tcp": isTCP = value == "yes"
             case "--budget": budget = UInt64(value)
+            case "--budget-on": budgeted = value
             case "--refuse": refusesConstrained = value == "constrained"
             case "--when-refused":
                 guard let action = PathRefusalAction(rawValue: value) else { return nil }

@@ -11,7 +11,7 @@ import Testing
 struct WrongAnswerTests {
     private func connect(
         _ servers: TLSServers, _ certificates: TestCertificates, _ resolver: any Multipath.Resolver,
-        _ protocols: Set<TransportProtocol> = [.mptcp, .tcp]
+        _ protocols: Set<TransportProtocol> = [.mptcp, .tcp], speaking applicationProtocols: [String] = []
     ) async throws -> EstablishmentReport {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .file(certificates.root)
@@ -19,7 +19,7 @@ struct WrongAnswerTests {
         let connected = try await MultipathBootstrap(
             group: .singletonMultiThreadedEventLoopGroup, connector: Connector(resolver: resolver)
         )
-        .configure { $0.protocols = protocols }
+        .configure { ($0.protocols, $0.applicationProtocols) = (protocols, applicationProtocols) }
         .protocolHandlers {
             (try? NIOSSLClientHandler(context: context, serverHostname: TLSServers.name)).map { [$0] } ?? []
         }
@@ -87,6 +87,42 @@ struct WrongAnswerTests {
         }
         #expect(error?.code == .allAttemptsFailed)
         #expect(error?.attempts.count == 2, "\(error?.text ?? "")")
+        await servers.close()
+    }
+
+    @Test("in an HTTPS record's hint is named as that of the resolver that gave the record")
+    func hint() async throws {
+        let certificates = try await TestCertificates()
+        let servers = try await TLSServers(
+            .answers(certificate: "stranger"), .answers(certificate: "good"), certificates: certificates)
+        /// Its record comes at once, and its addresses after the hint was tried.
+        struct Hinting: Multipath.Resolver {
+            let hint: IPAddress?
+            let addresses: [IPAddress]
+            var asksEachPath: Bool { false }
+            var name: String { "hinting" }
+
+            func addresses(
+                of host: String, family: IPAddress.Family, over path: PathInterface?
+            ) async throws(ResolutionError) -> [IPAddress] {
+                try? await Task.sleep(for: .milliseconds(300))
+                return addresses.filter { $0.family == family }
+            }
+
+            func serviceRecords(
+                of host: String, port: UInt16, over path: PathInterface?
+            ) async throws(ResolutionError) -> ServiceAnswer {
+                ServiceAnswer([
+                    ServiceRecord(applicationProtocols: ["h2"], addressHints: [hint].compactMap { $0 })
+                ])
+            }
+        }
+        let resolver = Hinting(
+            hint: IPAddress(TLSServers.address(0)),
+            addresses: [IPAddress(TLSServers.address(1))].compactMap { $0 })
+        let report = try await connect(servers, certificates, resolver, speaking: ["h2"])
+        #expect(report.remote.address.description == TLSServers.address(1), "\(report.text)")
+        #expect(report.refutedAnswers.map(\.resolver) == ["hinting"], "\(report.text)")
         await servers.close()
     }
 

@@ -125,11 +125,13 @@ struct WhileAllowedTests {
         }
     }
 
-    @Test("runs exactly while one is, over 1,000 changes, once at a time, and leaves nothing behind")
-    func seeded() async throws {
+    @Test(
+        "runs exactly while one is, over 1,000 changes, once at a time, and leaves nothing behind",
+        arguments: [18, 1, 7, 2_026, 65_537] as [UInt64])
+    func seeded(seed: UInt64) async throws {
         let paths = ScriptedPaths([.wifi("wlan0"), .cellular("wwan0")])
         weak var leaked: Work?
-        var generator = Seeded(state: 18)
+        var generator = Seeded(state: seed)
         do {
             let work = Work()
             leaked = work

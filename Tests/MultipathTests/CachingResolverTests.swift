@@ -111,6 +111,45 @@ struct CachingResolverTests {
         try await Program.wait("the new answer") { try await ask(resolver) == ["192.0.2.2"] }
     }
 
+    @Test("keeps that a name has no address no longer than a failure, and never tells it when it is stale")
+    func empty() async throws {
+        let inner = CountingResolver(timeToLive: .seconds(60))
+        var configuration = CachingResolver.Configuration()
+        configuration.failureTime = .milliseconds(1)
+        let resolver = CachingResolver(inner, monitor: paths.monitor, configuration: configuration)
+        #expect(try await ask(resolver) == [])
+        inner.answer(.success(["192.0.2.1"]))
+        try await Task.sleep(for: .milliseconds(5))
+        #expect(try await ask(resolver) == ["192.0.2.1"])
+    }
+
+    @Test("asks afresh where the addresses of a stale answer hold no more, and the connection comes about")
+    func staleAddresses() async throws {
+        let server = try LoopbackListener(.ipv4)
+        // Nothing listens there.
+        let inner = CountingResolver("127.0.0.2", timeToLive: .milliseconds(1))
+        let monitor = PathMonitor()
+        let resolver = CachingResolver(inner, monitor: monitor)
+        let connector = Connector(monitor: monitor, resolver: resolver)
+        _ = try? await connector.connect(host: "media.example", port: Int(server.port)) {
+            $0.connectTimeout = .seconds(5)
+        }
+        inner.answer(.success(["127.0.0.1"]))
+        try await Task.sleep(for: .milliseconds(5))
+        let report = try await connector.connect(host: "media.example", port: Int(server.port)).report
+        #expect(report.remote.address.description == "127.0.0.1")
+        #expect(resolver.fallback(for: "other.example") == nil)
+    }
+
+    @Test("starts a monitor of its own")
+    func ownMonitor() async throws {
+        let paths = ScriptedPaths([.wifi("wlan0")])
+        let inner = CountingResolver("192.0.2.1")
+        let resolver = CachingResolver(inner, monitor: paths.monitor)
+        _ = try await ask(resolver)
+        try await Program.wait("the first snapshot") { paths.monitor.latestPath != nil }
+    }
+
     @Test("forgets what a network answered when that is gone, and tells it on no other")
     func networks() async throws {
         let inner = CountingResolver("192.0.2.1", asksEachPath: true)

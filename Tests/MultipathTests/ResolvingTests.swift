@@ -40,6 +40,17 @@ struct ResolvingTests {
         #expect(report.addresses == [IPAddress("::1")!, IPAddress("127.0.0.1")!])
     }
 
+    @Test("are asked of no other resolver of a chain once the question was given up")
+    func cancelledChain() async throws {
+        let (first, second) = (CountingResolver("192.0.2.1"), CountingResolver("192.0.2.2"))
+        first.hold(true)
+        let chain = ResolverChain([first, second])
+        let asking = Task { try? await chain.addresses(of: "name.example", family: .ipv4, over: nil) }
+        try await Program.wait("the question") { first.questions > 0 }
+        asking.cancel()
+        #expect(await asking.value == nil && second.questions == 0)
+    }
+
     @Test("are none in the resolver's own words")
     func failure() async throws {
         let connector = Connector(

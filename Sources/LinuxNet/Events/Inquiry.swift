@@ -100,3 +100,16 @@ final class Inquiry<Question: Sendable, Answer: Sendable>: @unchecked Sendable {
         if run == self.run { ingest?(answer) }
     }
 }
+
+/// Says which answers of a series are told: those with news, and the one after which nothing more is awaited, for a first
+/// reading waits until all is known.
+struct AnswerSeries {
+    /// Whether another question followed the latest answer at once.
+    private var goesOn = false
+
+    /// - Parameter isSettled: whether no answer is awaited that may still come soon.
+    mutating func tells(isNews: Bool, isSettled: Bool) -> Bool {
+        defer { goesOn = !isSettled }
+        return isNews || goesOn && isSettled
+    }
+}

@@ -7,7 +7,7 @@ import PathCore
 /// A timer of CLOCK_REALTIME can ask to be cancelled when that clock is set, and the kernel counts resuming
 /// as setting it (TFD_TIMER_CANCEL_ON_SET: timerfd_create(2); timerfd_resume in fs/timerfd.c). Setting
 /// the time cancels it as well; the detector tells the two apart.
-final class WakeWatch {
+package final class WakeWatch {
     private let thread: EventThread
     private let read: () -> SuspendDetector.Reading
     private var detector: SuspendDetector
@@ -15,10 +15,10 @@ final class WakeWatch {
     private var registration: EventThread.Token?
 
     /// How often the machine woke since this was made.
-    private(set) var resumes: UInt64 = 0
+    package private(set) var resumes: UInt64 = 0
 
     /// - Parameter read: reads the two clocks.
-    init(
+    package init(
         on thread: EventThread, reading read: @escaping () -> SuspendDetector.Reading = { .now }
     ) throws(SystemError) {
         self.thread = thread
@@ -31,7 +31,7 @@ final class WakeWatch {
         try arm()
     }
 
-    func start(onResume: @escaping () -> Void) throws(SystemError) {
+    package func start(onResume: @escaping () -> Void) throws(SystemError) {
         registration = try thread.add(timer.number, for: .readable) { [weak self] _ in
             guard let self else { return }
             self.acknowledgeCancellation()
@@ -39,7 +39,7 @@ final class WakeWatch {
         }
     }
 
-    func stop() {
+    package func stop() {
         if let registration { thread.remove(registration) }
         registration = nil
     }

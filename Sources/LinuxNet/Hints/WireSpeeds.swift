@@ -23,8 +23,7 @@ final class WireSpeeds {
     private var asked: [InterfaceIndex: LinkFact] = [:]
     /// Whether an answer has come since the start: the first is told whatever it says.
     private var isAnswered = false
-    /// Whether another question followed the latest answer at once.
-    private var isUnsettled = false
+    private var series = AnswerSeries()
     private var onChange: (() -> Void)?
 
     /// - Parameter folder: /sys/class/net, or what a test has in its place.
@@ -86,11 +85,8 @@ final class WireSpeeds {
             if known[answer.link.index]?.speed != answer.speed { isNews = true }
             known[answer.link.index] = answer
         }
-        let wasUnsettled = isUnsettled
         ask()
-        isUnsettled = !isSettled
-        // A first reading waits until all is known.
-        if isNews || wasUnsettled && !isUnsettled { onChange?() }
+        if series.tells(isNews: isNews, isSettled: isSettled) { onChange?() }
     }
 
     private static func speed(of link: LinkFact, in folder: String) -> UInt32? {

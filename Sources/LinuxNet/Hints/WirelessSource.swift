@@ -37,6 +37,8 @@ final class WirelessSource {
         var radio: Radio?
         var hints: [InterfaceIndex: Result<WirelessHint?, SystemError>] = [:]
         var malformed = 0
+        /// Whether nl80211 could not be looked for: there was no descriptor, or no memory.
+        var mayFindLater = false
         var begun: MonotonicTime
         var ended: MonotonicTime
     }
@@ -56,6 +58,8 @@ final class WirelessSource {
     /// What to ask next.
     private var due: Set<InterfaceIndex> = []
     private var mustOpen = false
+    /// Whether nl80211 could not be looked for the last time, so that the next reading does it.
+    private var opensAgain = false
     /// What the question under way asks about, unless that was forgotten since.
     private var underWay: Set<InterfaceIndex> = []
     private var isOpening = false
@@ -64,8 +68,7 @@ final class WirelessSource {
     private var wasLook = false
     /// Whether an answer has come since the start: the first is told whatever it says.
     private var isAnswered = false
-    /// Whether another question followed the latest answer at once.
-    private var isUnsettled = false
+    private var series = AnswerSeries()
     private var isSignalWatched = false
     private var look: EventThread.Token?
     /// How long the latest answer took.
@@ -157,7 +160,7 @@ final class WirelessSource {
         }
         known = known.filter { indexes.contains($0.key) }
         detectors = detectors.filter { indexes.contains($0.key) }
-        if radio == nil, !indexes.isSubset(of: asked) { mustOpen = true }
+        if radio == nil, opensAgain || !indexes.isSubset(of: asked) { (mustOpen, opensAgain) = (true, false) }
         asked = indexes
         askAboutStale()
         lookLater()
@@ -181,6 +184,11 @@ final class WirelessSource {
         (underWay, isOpening, wasLook) = (due, mustOpen, isLook)
         (due, mustOpen, isLook) = ([], false, false)
         inquiry.ask(question)
+        // There was no thread for it: the next reading asks again.
+        if !inquiry.isUnderWay, inquiry.isOverdue {
+            underWay = []
+            if question.opens { opensAgain = true }
+        }
     }
 
     private func ingest(_ answer: Answer) {
@@ -196,6 +204,7 @@ final class WirelessSource {
         malformedAnswers = max(malformedAnswers, answer.malformed)
         guard let radio = answer.radio else {
             let isNews = isFirst || known.contains { $0.value.hint != nil }
+            if answer.mayFindLater { opensAgain = true }
             // No family of that number any more, or none at all: it is found again at the next reading with another
             // interface.
             if self.radio != nil {
@@ -222,12 +231,9 @@ final class WirelessSource {
             known[index] = (hint, answer.ended)
             isNews = isNews || (wasLook ? hint?.isFading != old?.isFading : hint != old)
         }
-        let wasUnsettled = isUnsettled
         ask()
-        isUnsettled = !isSettled
         lookLater()
-        // A first reading waits until all is known.
-        if isNews || wasUnsettled && !isUnsettled { onChange?() }
+        if series.tells(isNews: isNews, isSettled: isSettled) { onChange?() }
     }
 
     private func listen(_ radio: Radio) {
@@ -266,7 +272,14 @@ private final class Driver: @unchecked Sendable {
 
     func answer(_ question: WirelessSource.Question) -> WirelessSource.Answer {
         var answer = WirelessSource.Answer(begun: now(), ended: now())
-        if question.opens { radio = try? open() }
+        if question.opens {
+            do throws(SystemError) {
+                radio = try open()
+            } catch {
+                radio = nil
+                answer.mayFindLater = error.errno != ENOENT
+            }
+        }
         guard let radio else { return answer }
         for index in question.interfaces {
             do throws(SystemError) {

@@ -5,8 +5,9 @@ final class RaceNames {
     private let host: String
     /// The one that is asked now; nil for the system's.
     private(set) var resolver: (any Resolver)?
-    /// The one that is asked next, where what is known leads nowhere.
-    private var next: (any Resolver)?
+    /// The one that is asked next, where what is known leads nowhere. Looked for when it is needed: a cache finds out only
+    /// when it is asked that it has a stale answer.
+    private var next: (any Resolver)? { resolver?.fallback(for: host) }
     /// What those said that were asked before, by the path that asked, and on which network.
     private var earlier = ShortDictionary<
         RacePlanner.Scope, (addresses: [IPAddress], network: AnswerNetwork?)
@@ -21,7 +22,6 @@ final class RaceNames {
     init(_ host: String, _ resolver: (any Resolver)?) {
         self.host = host
         self.resolver = resolver
-        next = resolver?.fallback(for: host)
     }
 
     /// How many resolvers were asked before this one.
@@ -43,7 +43,6 @@ final class RaceNames {
         }
         level += 1
         resolver = next
-        self.next = next.fallback(for: host)
     }
 
     /// The addresses that a path has found, with those of the resolvers before.
@@ -58,7 +57,13 @@ final class RaceNames {
         }
     }
 
-    func note(_ found: [ServiceRecord]) { records += found.filter { !records.contains($0) } }
+    /// - Parameter resolver: the one that was asked.
+    func note(_ found: ServiceAnswer, from resolver: String) {
+        records += found.records.filter { !records.contains($0) }
+        for hint in found.records.flatMap(\.addressHints).map(\.asDestination) where sources[hint] == nil {
+            sources[hint] = found.resolver ?? resolver
+        }
+    }
 
     func refute(_ candidate: Candidate, _ reason: String) {
         refuted.append(

@@ -58,17 +58,20 @@ extension RaceRunner {
             guard let answer = try? await resolver.serviceRecords(of: host, port: port, over: path) else {
                 return
             }
-            await self.found(answer.records, scope, number)
+            await self.found(answer, from: resolver.name, scope, number)
         }
     }
 
-    private func found(_ records: [ServiceRecord], _ scope: RacePlanner.Scope, _ number: Int) {
-        guard !isOver, !records.isEmpty, let resolution = resolutions[scope], resolution.number == number
+    private func found(
+        _ answer: ServiceAnswer, from resolver: String, _ scope: RacePlanner.Scope, _ number: Int
+    ) {
+        guard !isOver, !answer.records.isEmpty, let resolution = resolutions[scope],
+            resolution.number == number
         else {
             return
         }
-        names.note(records)
-        let usable = records.filter {
+        names.note(answer, from: resolver)
+        let usable = answer.records.filter {
             $0.isUsable(speaking: configuration.applicationProtocols, port: request.port)
         }
         let hints = usable.flatMap(\.addressHints).map(\.asDestination).unique

@@ -1,4 +1,5 @@
 import LinuxNet
+import Synchronization
 
 /// What one connection has used of its budget: the bytes of the same counters as the reports', of the paths that the budget
 /// covers as they are carried.
@@ -6,6 +7,10 @@ final class ConnectionBudget: BudgetMeter {
     let budget: PathBudget
     private let channel: PathChannel
     private let state = Locked(State())
+    /// Whether the connection's user says when data moves.
+    private let isTold = Atomic(false)
+    /// Whether the book waits for that, and does not look before.
+    private let isAwaited = Atomic(false)
 
     private struct State {
         weak var follower: ConnectionFollower?
@@ -20,10 +25,29 @@ final class ConnectionBudget: BudgetMeter {
 
     func follow(_ follower: ConnectionFollower) { state.withLock { $0.follower = follower } }
 
-    /// - Returns: the bytes since the last look.
-    func look() -> UInt64 {
+    func look() -> BudgetLook {
+        let bytes = lookOnce()
+        guard bytes == 0, isTold.load(ordering: .relaxed) else { return BudgetLook(bytes: bytes) }
+        isAwaited.store(true, ordering: .sequentiallyConsistent)
+        // What has moved just before that has told nothing.
+        let late = lookOnce()
+        guard late > 0 else { return BudgetLook(bytes: 0, willTell: true) }
+        isAwaited.store(false, ordering: .relaxed)
+        return BudgetLook(bytes: late)
+    }
+
+    private func lookOnce() -> UInt64 {
         guard let carried = state.withLock({ $0.follower })?.carriedBytes() else { return 0 }
         return count(carried)
+    }
+
+    /// The connection's user has sent or received.
+    ///
+    /// - Returns: whether the book waits to hear it.
+    func dataMoves() -> Bool {
+        if !isTold.load(ordering: .relaxed) { isTold.store(true, ordering: .relaxed) }
+        return isAwaited.load(ordering: .relaxed)
+            && isAwaited.exchange(false, ordering: .sequentiallyConsistent)
     }
 
     /// - Parameter carried: all that each path has carried up to now.

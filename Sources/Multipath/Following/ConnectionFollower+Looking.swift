@@ -37,6 +37,9 @@ extension ConnectionFollower {
         }
     }
 
+    /// Whether it was MPTCP at the last look: it may have fallen back since it came about.
+    var isMPTCP: Bool { state.withLock { $0.meter.transport.isMPTCP } }
+
     func book(_ naming: TransferMeter.Naming) { state.withLock { sample(&$0, naming) } }
 
     /// - Returns: whether a probe was sent that is to be ended soon (`endIdleProbe`).

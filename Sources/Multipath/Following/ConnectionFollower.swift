@@ -126,12 +126,14 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             _ = written.compareExchange(
                 expected: 0, desired: MonotonicTime.now.nanoseconds, ordering: .relaxed)
         }
+        tellBudget()
         dataMoves()
     }
 
     /// The user has read so many bytes.
     public func didReceive(_ count: Int) {
         received.wrappingAdd(count, ordering: .relaxed)
+        tellBudget()
         if facts.transport.isMPTCP { dataMoves() }
     }
 
@@ -145,6 +147,13 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             guard let machines = state.withLock({ $0.machines }) else { return body() }
             machines.prepareToEndSending(body)
         }
+    }
+
+    /// The budgets' book does not look at a connection whose data does not move.
+    private func tellBudget() {
+        guard let budget, budget.dataMoves() else { return }
+        let runtime = monitor.runtime
+        runtime.thread.submit { runtime.budgets.dataMoves() }
     }
 
     private func dataMoves() {

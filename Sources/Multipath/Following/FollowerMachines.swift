@@ -81,7 +81,9 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     private func judgeCarrier(in snapshot: PathSnapshot) {
         if carrier == nil { carrier = facts.makeCarrier(in: snapshot) }
-        carrier?.leavesByItself = assignment.control != nil && steering?.agenda.isOver != true
+        // What has fallen back to TCP can't leave its path.
+        carrier?.leavesByItself =
+            assignment.control != nil && steering?.agenda.isOver != true && follower?.isMPTCP == true
         perform(carrier?.snapshot(snapshot))
     }
 
@@ -211,6 +213,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         switch event {
         case .moved(_, let name, _): perform(carrier?.moved(to: name))
         case .stranded: perform(carrier?.stranded())
+        case .answered, .cleared: carrier?.recovered()
         default: break
         }
     }

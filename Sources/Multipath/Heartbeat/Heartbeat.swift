@@ -104,6 +104,20 @@ public final class Heartbeat: Sendable {
         hub.answered(self)
     }
 
+    /// The peer, or a translator on the way, has ended the connection. It ends the heartbeat as `stop` does, and tells it what
+    /// the end says of the network: a reset that answers a ping says that the network had forgotten the connection, and an
+    /// end while a longer silence than the proven one is tried, that such a silence is too long.
+    ///
+    /// - Parameter byReset: whether it was by a reset (ECONNRESET), and not by a FIN.
+    public func connectionEnded(byReset: Bool) {
+        let silence = subject.heartbeatSilenceAtEnd()
+        let id = state.withLock { state -> HeartbeatSchedule.ID? in
+            end(&state)
+            return state.id.take()
+        }
+        if let id { hub.connectionEnded(id, byReset: byReset, after: silence) }
+    }
+
     /// Ends the heartbeat. Nothing is told any more but what is under way.
     public func stop() {
         let id = state.withLock { state -> HeartbeatSchedule.ID? in
@@ -125,12 +139,18 @@ public final class Heartbeat: Sendable {
     // MARK: For the hub
 
     /// Nil before the hub knows it, and after its end.
-    var id: HeartbeatSchedule.ID? {
-        get { state.withLock { $0.id } }
-        set { state.withLock { $0.id = newValue } }
-    }
+    var id: HeartbeatSchedule.ID? { state.withLock { $0.id } }
 
-    var isStopped: Bool { state.withLock { $0.isStopped } }
+    /// The hub knows it by this number from now on.
+    ///
+    /// - Returns: false where it has a number already, or was stopped meanwhile.
+    func begin(_ id: HeartbeatSchedule.ID) -> Bool {
+        state.withLock { state in
+            guard state.id == nil, !state.isStopped else { return false }
+            state.id = id
+            return true
+        }
+    }
 
     /// When the last ping was sent.
     var pinged: MonotonicTime? { state.withLock { $0.pinged } }

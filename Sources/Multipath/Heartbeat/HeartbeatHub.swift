@@ -11,7 +11,10 @@ package final class HeartbeatHub: @unchecked Sendable {
     private var heartbeats: [HeartbeatSchedule.ID: WeakHeartbeat] = [:]
     private var nextID: HeartbeatSchedule.ID = 1
     private var networks: [HeartbeatSchedule.ID: HeartbeatNetwork] = [:]
+    /// Where what is learnt of a network is kept.
+    private var stores: [HeartbeatNetwork: HeartbeatStore] = [:]
     private var memory: HeartbeatMemory?
+    private var isWatchingSleep = false
     private var isSettling = false
     private var slept: SuspendDetector?
     /// How often pings were sent, many at once counted as one.
@@ -45,10 +48,10 @@ package final class HeartbeatHub: @unchecked Sendable {
 
     func add(_ heartbeat: Heartbeat) {
         clock.submit { [self, weak heartbeat] in
-            guard let heartbeat, heartbeat.id == nil, !heartbeat.isStopped else { return }
             let id = nextID
+            guard let heartbeat, heartbeat.begin(id) else { return }
             nextID += 1
-            heartbeat.id = id
+            watchSleep()
             heartbeats[id] = WeakHeartbeat(object: heartbeat)
             let network = heartbeat.subject.heartbeatNetwork ?? Self.unknown
             networks[id] = network
@@ -64,10 +67,19 @@ package final class HeartbeatHub: @unchecked Sendable {
         clock.submit { [self, weak heartbeat] in
             guard let heartbeat, let id = heartbeat.id, heartbeats[id] != nil else { return }
             let now = clock.now
-            noteNetwork(of: id, heartbeat, at: now)
             if let pinged = heartbeat.pinged { heartbeat.tell(.answered(after: pinged.duration(to: now))) }
-            perform(schedule.answered(id, at: now), at: now)
+            perform(schedule.answered(id, over: heartbeat.subject.heartbeatNetwork, at: now), at: now)
+            // After the answer, so that it isn't asked once more.
+            noteNetwork(of: id, heartbeat, at: now)
             heartbeat.note(interval: schedule.interval(of: id))
+            settle()
+        }
+    }
+
+    func connectionEnded(_ id: HeartbeatSchedule.ID, byReset: Bool, after silence: Duration?) {
+        clock.submit { [self] in
+            perform(schedule.ended(id, byReset: byReset, after: silence), at: clock.now)
+            forget(id)
             settle()
         }
     }
@@ -90,15 +102,36 @@ package final class HeartbeatHub: @unchecked Sendable {
     }
 
     private func timeReached() {
-        let now = clock.now
         if hasSlept() { schedule.woke() }
+        look()
+    }
+
+    private func watchSleep() {
+        guard !isWatchingSleep else { return }
+        isWatchingSleep = true
+        clock.watchSleep { [weak self] in
+            guard let self else { return }
+            // Its next alarm is not to take it for another sleep.
+            _ = hasSlept()
+            woke()
+        }
+    }
+
+    /// The machine has slept.
+    private func woke() {
+        schedule.woke()
+        look()
+    }
+
+    private func look() {
+        let now = clock.now
         for id in schedule.due(at: now) {
             guard let heartbeat = heartbeats[id]?.object else {
                 forget(id)
                 continue
             }
             guard let silence = heartbeat.subject.heartbeatSilence() else {
-                perform(schedule.ended(id), at: now)
+                perform(schedule.ended(id, byReset: true), at: now)
                 forget(id)
                 continue
             }
@@ -161,8 +194,9 @@ package final class HeartbeatHub: @unchecked Sendable {
     // MARK: Memory
 
     /// What an earlier process proved of a network: nil until the file is read.
-    private func remembered(_ network: HeartbeatNetwork, _ store: HeartbeatStore?) -> Duration? {
+    private func remembered(_ network: HeartbeatNetwork, _ store: HeartbeatStore?) -> RememberedSilence? {
         guard let store else { return nil }
+        stores[network] = store
         if memory == nil {
             memory = HeartbeatMemory()
             store.read { [self] memory in
@@ -170,22 +204,18 @@ package final class HeartbeatHub: @unchecked Sendable {
                     self.memory = memory
                     for network in Set(networks.values) {
                         if let entry = memory[network] {
-                            schedule.remember(.seconds(entry.proven), of: network)
+                            schedule.remember(entry.silence, of: network)
                         }
                     }
                 }
             }
         }
-        return memory?[network].map { .seconds($0.proven) }
+        return memory?[network]?.silence
     }
 
     private func store(_ network: HeartbeatNetwork) {
-        let ids = networks.filter { $0.value == network }.keys
-        guard let search = schedule.search(of: network),
-            let store = ids.lazy.compactMap({ [self] in heartbeats[$0]?.object?.subject.heartbeatStore })
-                .first
-        else { return }
-        store.note(search, of: network)
+        guard let search = schedule.search(of: network) else { return }
+        stores[network]?.note(search, of: network)
     }
 }
 

@@ -1,4 +1,5 @@
 import LinuxNet
+import Synchronization
 
 /// The stream of a monitor's snapshots: the current one first, then each change. Every iterator is a
 /// consumer of its own; a slow one skips to the newest snapshot, whose `changes` tell all that it missed.
@@ -68,6 +69,8 @@ final class PathChannel: BudgetListener {
     }
 
     let runtime: Runtime
+    let number = PathChannel.numbers.wrappingAdd(1, ordering: .relaxed).newValue
+    private static let numbers = Atomic<UInt64>(0)
     /// Whether the user's budgets count here: a test's paths have none but its own.
     let hasBudgets: Bool
     let state = Locked(State())

@@ -54,7 +54,16 @@ struct AnswerNetwork: Hashable, Sendable {
 /// caller got a stale answer. It ends by its resolver's own limits; it is cancelled when nothing waits for it any more, and
 /// with the cache.
 final class AnswerCache<Answer: Sendable>: Sendable {
-    typealias Ask = @Sendable () async throws(ResolutionError) -> (answer: Answer, timeToLive: Duration?)
+    /// What a resolver said.
+    struct Found: Sendable {
+        var answer: Answer
+        /// Nil where the resolver tells none.
+        var timeToLive: Duration?
+        /// Whether it says that there is nothing, as a failure does.
+        var isEmpty = false
+    }
+
+    typealias Ask = @Sendable () async throws(ResolutionError) -> Found
     private typealias Outcome = Result<Answer, ResolutionError>
     private typealias Cache = NameCache<NameQuestion, Answer>
 
@@ -71,7 +80,13 @@ final class AnswerCache<Answer: Sendable>: Sendable {
         var cache: Cache
         var inquiries: [Cache.InquiryNumber: Inquiry] = [:]
         var callers: UInt64 = 0
+        /// The hosts of which a stale answer was told, and when last.
+        var staleHosts: [String: MonotonicTime] = [:]
     }
+
+    /// A connection that got a stale answer has found out by then whether it holds.
+    private static var staleTime: Duration { .seconds(300) }
+    private static var mostStaleHosts: Int { 1024 }
 
     private let state: Locked<State>
 
@@ -82,14 +97,18 @@ final class AnswerCache<Answer: Sendable>: Sendable {
     deinit { for inquiry in state.withLock({ Array($0.inquiries.values) }) { inquiry.task.cancel() } }
 
     /// The answer to a question, from the cache or from `ask`.
-    func answer(to question: NameQuestion, _ ask: @escaping Ask) async throws(ResolutionError) -> Answer {
+    ///
+    /// - Parameter takesStale: whether a stale answer is one.
+    func answer(
+        to question: NameQuestion, takesStale: Bool = true, _ ask: @escaping Ask
+    ) async throws(ResolutionError) -> Answer {
         let caller = state.withLock { state in
             state.callers += 1
             return state.callers
         }
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                wait(caller, question, continuation, ask)
+                wait(caller, question, takesStale, continuation, ask)
                 // Cancelled before it waited.
                 if Task.isCancelled { cancel(caller) }
             }
@@ -103,18 +122,27 @@ final class AnswerCache<Answer: Sendable>: Sendable {
         state.withLock { $0.cache.keep { networks.contains($0.network) } }
     }
 
+    /// Whether a stale answer about a host was told lately.
+    func hasToldStale(of host: String) -> Bool {
+        state.withLock { state in
+            state.staleHosts[host].map { $0.duration(to: .now) < Self.staleTime } ?? false
+        }
+    }
+
     /// Every answer is stale now.
     func expire() { state.withLock { $0.cache.expire(at: .now) } }
 
     private func wait(
-        _ caller: UInt64, _ question: NameQuestion, _ continuation: CheckedContinuation<Outcome, Never>,
-        _ ask: @escaping Ask
+        _ caller: UInt64, _ question: NameQuestion, _ takesStale: Bool,
+        _ continuation: CheckedContinuation<Outcome, Never>, _ ask: @escaping Ask
     ) {
         let outcome: Outcome? = state.withLock { state in
-            switch state.cache.look(question, at: .now) {
+            switch state.cache.look(question, takesStale: takesStale, at: .now) {
             case .fresh(let answer): return .success(answer)
             case .failed(let error): return .failure(error)
             case .stale(let answer, let inquiry):
+                if state.staleHosts.count >= Self.mostStaleHosts { state.staleHosts = [:] }
+                state.staleHosts[question.host] = .now
                 if let inquiry { begin(inquiry, question, &state, isRefresh: true, ask) }
                 return .success(answer)
             case .ask(let inquiry):
@@ -138,7 +166,7 @@ final class AnswerCache<Answer: Sendable>: Sendable {
             state.inquiries[old] = nil
         }
         let task = Task { [weak self] in
-            let found: Result<(answer: Answer, timeToLive: Duration?), ResolutionError>
+            let found: Result<Found, ResolutionError>
             do throws(ResolutionError) {
                 found = .success(try await ask())
             } catch {
@@ -151,12 +179,14 @@ final class AnswerCache<Answer: Sendable>: Sendable {
 
     private func end(
         _ number: Cache.InquiryNumber, _ question: NameQuestion,
-        _ found: Result<(answer: Answer, timeToLive: Duration?), ResolutionError>
+        _ found: Result<Found, ResolutionError>
     ) {
         let waiting = state.withLock { state in
             switch found {
             case .success(let found):
-                state.cache.answered(question, number, found.answer, timeToLive: found.timeToLive, at: .now)
+                state.cache.answered(
+                    question, number, found.answer, timeToLive: found.timeToLive, isEmpty: found.isEmpty,
+                    at: .now)
             case .failure(let error): state.cache.failed(question, number, error, at: .now)
             }
             return state.inquiries.removeValue(forKey: number)?.waiting ?? [:]

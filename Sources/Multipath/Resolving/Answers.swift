@@ -21,10 +21,13 @@ public struct ServiceAnswer: Sendable, Hashable {
     public var records: [ServiceRecord]
     /// How long the answer may be kept; nil where the resolver is not told.
     public var timeToLive: Duration?
+    /// The resolver that answered, as reports name it; nil for the one that was asked.
+    public var resolver: String?
 
     /// An answer of these parts.
-    public init(_ records: [ServiceRecord], timeToLive: Duration? = nil) {
+    public init(_ records: [ServiceRecord], timeToLive: Duration? = nil, resolver: String? = nil) {
         self.records = records
         self.timeToLive = timeToLive
+        self.resolver = resolver
     }
 }

@@ -14,7 +14,9 @@ import LinuxNet
 ///   for a day unless set (RFC 8767). The race finds out whether the addresses still hold.
 /// - The system's resolver tells no time to live: its answers count as fresh for 60 s unless set. That is what browsers
 ///   take for getaddrinfo's. c-ares tells those of the records, and the shortest of an answer counts.
-/// - A failure is kept for 5 s at most. That a name does not exist any more ends a stale answer.
+///   In that case the name is asked for afresh, and waited for.
+/// - A failure is kept for 5 s at most, and so is the answer that a name has no address. That a name does not exist any more
+///   ends a stale answer.
 /// - While one caller's question is under way, others with the same wait for its answer.
 ///
 /// It keeps 1,024 questions unless set, and of each at most 64 addresses. Copies share what they know.
@@ -46,6 +48,8 @@ public struct CachingResolver: Resolver, Hashable {
     private let inner: any Resolver
     private let kept: Kept
     private let level: Int
+    /// Whether stale answers are none: the caller has found that one holds no more.
+    private let asksAfresh: Bool
 
     /// At most so many addresses of an answer are kept: a race tries a few.
     private static let mostAddresses = 64
@@ -60,10 +64,11 @@ public struct CachingResolver: Resolver, Hashable {
         self.inner = inner
         kept = Kept(monitor, configuration)
         level = 0
+        asksAfresh = false
     }
 
-    private init(_ inner: any Resolver, _ kept: Kept, level: Int) {
-        (self.inner, self.kept, self.level) = (inner, kept, level)
+    private init(_ inner: any Resolver, _ kept: Kept, level: Int, asksAfresh: Bool) {
+        (self.inner, self.kept, self.level, self.asksAfresh) = (inner, kept, level, asksAfresh)
     }
 
     /// Copies are equal: they share what they know.
@@ -78,9 +83,15 @@ public struct CachingResolver: Resolver, Hashable {
     /// The inner resolver's.
     public var name: String { inner.name }
 
-    /// The inner resolver's, whose answers are kept as well.
+    /// Where a stale answer about the host was told, this resolver again, which asks afresh; then the inner resolver's, whose
+    /// answers are kept as well.
     public func fallback(for host: String) -> (any Resolver)? {
-        inner.fallback(for: host).map { CachingResolver($0, kept, level: level + 1) }
+        if !asksAfresh, kept.addresses.hasToldStale(of: host.lowercased()) {
+            return CachingResolver(inner, kept, level: level, asksAfresh: true)
+        }
+        return inner.fallback(for: host).map {
+            CachingResolver($0, kept, level: level + 1, asksAfresh: false)
+        }
     }
 
     public func addresses(
@@ -94,13 +105,15 @@ public struct CachingResolver: Resolver, Hashable {
         for host: String, family: IPAddress.Family, over path: PathInterface?
     ) async throws(ResolutionError) -> AddressAnswer {
         let inner = inner
-        return try await kept.addresses.answer(to: question(host, .addresses(family), path)) {
-            () async throws(ResolutionError) in
+        return try await kept.addresses.answer(
+            to: question(host, .addresses(family), path), takesStale: !asksAfresh
+        ) { () async throws(ResolutionError) in
             var answer = try await inner.answer(for: host, family: family, over: path)
             if answer.addresses.count > Self.mostAddresses {
                 answer.addresses = Array(answer.addresses.prefix(Self.mostAddresses))
             }
-            return (answer, answer.timeToLive)
+            return AnswerCache<AddressAnswer>.Found(
+                answer: answer, timeToLive: answer.timeToLive, isEmpty: answer.addresses.isEmpty)
         }
     }
 
@@ -111,12 +124,14 @@ public struct CachingResolver: Resolver, Hashable {
         return try await kept.services.answer(to: question(host, .services(port), path)) {
             () async throws(ResolutionError) in
             let answer = try await inner.serviceRecords(of: host, port: port, over: path)
-            return (answer, answer.timeToLive)
+            // Most hosts have none: that is kept as long as any answer.
+            return AnswerCache<ServiceAnswer>.Found(answer: answer, timeToLive: answer.timeToLive)
         }
     }
 
     private func question(_ host: String, _ kind: NameQuestion.Kind, _ path: PathInterface?) -> NameQuestion {
-        NameQuestion(
+        kept.monitor.lifetime.start()
+        return NameQuestion(
             host: host.lowercased(), kind: kind,
             network: path.map(AnswerNetwork.init) ?? AnswerNetwork(machine: kept.monitor.latestPath),
             level: level)

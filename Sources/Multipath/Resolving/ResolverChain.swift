@@ -50,6 +50,8 @@ public struct ResolverChain: Resolver {
             failure = error
         }
         for other in others where path != nil || !other.asksEachPath {
+            // The question is not wanted any more; that the first one was given up is no failure of it.
+            if Task.isCancelled { break }
             if let found = try? await other.answer(for: host, family: family, over: path) { return found }
         }
         throw failure
@@ -60,9 +62,11 @@ public struct ResolverChain: Resolver {
         of host: String, port: UInt16, over path: PathInterface?
     ) async throws(ResolutionError) -> ServiceAnswer {
         for resolver in [first] + others where path != nil || !resolver.asksEachPath {
-            guard let found = try? await resolver.serviceRecords(of: host, port: port, over: path),
+            if Task.isCancelled { throw ResolutionError("cancelled") }
+            guard var found = try? await resolver.serviceRecords(of: host, port: port, over: path),
                 !found.records.isEmpty
             else { continue }
+            found.resolver = found.resolver ?? resolver.name
             return found
         }
         return ServiceAnswer([])

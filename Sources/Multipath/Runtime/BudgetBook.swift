@@ -2,14 +2,23 @@ import LinuxNet
 
 /// What is told which budgets are spent: a monitor's channel, whose snapshots tell it on.
 protocol BudgetListener: AnyObject, Sendable {
+    /// No other listener has it, before or after.
+    var number: UInt64 { get }
     func setSpent(_ budgets: Set<PathBudget>)
 }
 
 /// A connection whose bytes count for a budget.
 protocol BudgetMeter: AnyObject, Sendable {
     var budget: PathBudget { get }
-    /// - Returns: the bytes since the last look.
-    func look() -> UInt64
+    func look() -> BudgetLook
+}
+
+/// What a connection has used.
+struct BudgetLook {
+    /// Since the last look.
+    var bytes: UInt64
+    /// Whether it says by itself when data moves again (`BudgetBook.dataMoves`), and needs no look before.
+    var willTell = false
 }
 
 /// The budgets of this process: which there are, what its connections have used of them, and which are spent. It lives on the
@@ -33,6 +42,8 @@ final class BudgetBook: @unchecked Sendable {
     private var waiting: [() -> Void] = []
     private var patienceTimer: EventThread.Token?
     private var lookTimer: EventThread.Token?
+    /// How many looks in a row have shown nothing of a budget.
+    private var idleLooks: [PathBudget: Int] = [:]
     private var clockTimer: EventThread.Token?
     private var keepingTimers: [PathBudget: EventThread.Token] = [:]
     /// Which budgets whose listeners are told of, for callers on other threads.
@@ -40,12 +51,12 @@ final class BudgetBook: @unchecked Sendable {
 
     private struct Known: Hashable {
         var budget: PathBudget
-        var listener: ObjectIdentifier
+        var listener: UInt64
     }
 
     private struct WeakListener {
         weak var object: (any BudgetListener)?
-        let id: ObjectIdentifier
+        let number: UInt64
     }
 
     init(
@@ -63,7 +74,7 @@ final class BudgetBook: @unchecked Sendable {
     /// Whether a listener is told of a policy's budget already; true for a policy without one.
     func isReady(_ policy: PathPolicy, for listener: any BudgetListener) -> Bool {
         guard let budget = policy.budget else { return true }
-        return known.withLock { $0.contains(Known(budget: budget, listener: ObjectIdentifier(listener))) }
+        return known.withLock { $0.contains(Known(budget: budget, listener: listener.number)) }
     }
 
     /// Has a listener told of a policy's budget from now on; returns when it was. The first time of all that waits for the file
@@ -85,13 +96,13 @@ final class BudgetBook: @unchecked Sendable {
     ) {
         thread.checkIsolated()
         removeGoneListeners()
-        let id = ObjectIdentifier(listener)
-        if !listeners.contains(where: { $0.id == id }) {
-            listeners.append(WeakListener(object: listener, id: id))
+        let number = listener.number
+        if !listeners.contains(where: { $0.number == number }) {
+            listeners.append(WeakListener(object: listener, number: number))
         }
         if machines[budget] == nil { machines[budget] = BudgetMachine(budget, tuning: tuning) }
         waiting.append { [known] in
-            known.withLock { _ = $0.insert(Known(budget: budget, listener: id)) }
+            known.withLock { _ = $0.insert(Known(budget: budget, listener: number)) }
             whenKnown()
         }
         guard isStarted else {
@@ -106,9 +117,8 @@ final class BudgetBook: @unchecked Sendable {
         if shared.ledger != nil || patienceTimer == nil { ledgerChanged() }
     }
 
-    /// Another object may have a place in memory that one had which is gone.
     private func removeGoneListeners() {
-        let gone = listeners.filter { $0.object == nil }.map(\.id)
+        let gone = listeners.filter { $0.object == nil }.map(\.number)
         guard !gone.isEmpty else { return }
         listeners.removeAll { $0.object == nil }
         known.withLock { known in known = known.filter { !gone.contains($0.listener) } }
@@ -141,12 +151,21 @@ final class BudgetBook: @unchecked Sendable {
         }
     }
 
+    /// The data of a connection that was said to tell moves again.
+    func dataMoves() {
+        thread.checkIsolated()
+        look()
+    }
+
     private func ledgerChanged() { ledgerChanged(to: ownLedger ?? shared.ledger ?? BudgetLedger()) }
 
     private func ledgerChanged(to ledger: BudgetLedger) {
         let clock = readClock()
         for budget in machines.keys {
-            perform(machines[budget]?.ledger(remaining: ledger.remaining(budget, at: clock)), budget)
+            perform(
+                machines[budget]?.ledger(
+                    remaining: ledger.remaining(budget, at: clock),
+                    period: ledger.period(of: budget, at: clock)), budget)
         }
         tell()
         let ready = waiting
@@ -158,14 +177,22 @@ final class BudgetBook: @unchecked Sendable {
     private func look() {
         if let lookTimer { thread.cancelTimer(lookTimer) }
         lookTimer = nil
-        guard !meters.isEmpty else { return }
         var used: [PathBudget: UInt64] = [:]
-        for meter in meters.values { used[meter.budget, default: 0] += meter.look() }
-        var next = tuning.longestLook
+        var needsLook: Set<PathBudget> = []
+        for meter in meters.values {
+            let look = meter.look()
+            used[meter.budget, default: 0] += look.bytes
+            if !look.willTell { needsLook.insert(meter.budget) }
+        }
+        var next: Duration?
         for (budget, bytes) in used {
             use(bytes, of: budget)
-            next = min(next, machines[budget]?.lookAfter(isIdle: bytes == 0) ?? next)
+            idleLooks[budget] = bytes == 0 ? (idleLooks[budget] ?? 0) + 1 : 0
+            guard needsLook.contains(budget), let machine = machines[budget] else { continue }
+            let after = machine.lookAfter(idleLooks: idleLooks[budget] ?? 0)
+            next = min(next ?? after, after)
         }
+        guard let next else { return }
         lookTimer = thread.schedule(at: .now.advanced(by: next)) { [self] in
             lookTimer = nil
             look()
@@ -183,8 +210,7 @@ final class BudgetBook: @unchecked Sendable {
             let clock = readClock()
             switch action {
             case .book(let wanted, let spent): book(budget, wanted: wanted, spent: spent, clock)
-            case .giveBack(let bytes):
-                let period = clock.number(budget.period)
+            case .giveBack(let bytes, let period):
                 shared.update {
                     $0.giveBack(bytes, to: budget, of: period, at: clock)
                 } completion: { _ in
@@ -209,7 +235,10 @@ final class BudgetBook: @unchecked Sendable {
                 ownLedger = ledger
             }
             let remaining = ledger.remaining(budget, at: clock)
-            perform(machines[budget]?.booked(given, spent: spent, remaining: remaining), budget)
+            perform(
+                machines[budget]?.booked(
+                    given, spent: spent, remaining: remaining, period: ledger.period(of: budget, at: clock)),
+                budget)
             tell()
         }
     }

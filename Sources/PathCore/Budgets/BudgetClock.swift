@@ -6,6 +6,17 @@ package struct BudgetClock: Sendable, Hashable {
     package init(localSeconds: Int64) { self.localSeconds = localSeconds }
 
     private static let day: Int64 = 86_400
+    /// The first of January 2024, which is before this was written: a machine without a battery says something earlier until
+    /// it has asked for the time.
+    private static let earliest = BudgetClock(localSeconds: 19_723 * day)
+
+    /// Whether it can be the time at all.
+    package var isPlausible: Bool { localSeconds >= Self.earliest.localSeconds }
+
+    /// Whether a period can be one in which this runs.
+    static func isPlausible(_ number: Int64, _ period: PathBudget.Period) -> Bool {
+        number >= earliest.number(period)
+    }
 
     private var days: Int64 { Self.divide(localSeconds, Self.day) }
 

@@ -9,7 +9,8 @@
 // The clock. A later period than the booked one begins the account anew. An earlier one does not: a clock that is set back ends
 // nothing. The account waits in its later period until the clock is there again, where that is two periods at most (a
 // journey to the west, a correction); beyond that the later clock was the wrong one, and the account goes back with the
-// clock and keeps what was used.
+// clock and keeps what was used. A clock that shows a time before this was written ends nothing and begins nothing: what is
+// booked by it counts for the period in which the clock is set.
 
 /// What was booked, by account.
 package struct BudgetLedger: Sendable, Hashable {
@@ -30,6 +31,8 @@ package struct BudgetLedger: Sendable, Hashable {
 
     /// More is no such file.
     package static let fileLimit = 64 * 1024
+    /// Of the file so much is left for numbers that grow.
+    private static let reserve = 16 * 1024
     /// More accounts than a person has; one beyond that is refused.
     package static let capacity = 256
     /// How far ahead of the clock an account may be.
@@ -42,13 +45,21 @@ package struct BudgetLedger: Sendable, Hashable {
     /// What is booked in the present period.
     package func entry(_ account: BudgetAccount, at clock: BudgetClock) -> Entry? {
         guard var entry = entries[account] else { return nil }
+        guard clock.isPlausible else { return entry }
         let now = clock.number(account.period)
-        if now > entry.period {
+        if !BudgetClock.isPlausible(entry.period, account.period) {
+            entry.period = now
+        } else if now > entry.period {
             (entry.used, entry.period) = (0, now)
         } else if entry.period - now > Self.patience {
             entry.period = now
         }
         return entry
+    }
+
+    /// The period in which is booked now: the clock's, as a rule.
+    package func period(of budget: PathBudget, at clock: BudgetClock) -> Int64 {
+        entry(budget.account, at: clock)?.period ?? clock.number(budget.period)
     }
 
     /// What may still be booked.
@@ -68,7 +79,7 @@ package struct BudgetLedger: Sendable, Hashable {
         _ budget: PathBudget, spent: UInt64, wanted: UInt64, piece: UInt64, at clock: BudgetClock
     ) -> UInt64 {
         let account = budget.account
-        guard entries[account] != nil || entries.count < Self.capacity else { return 0 }
+        guard entries[account] != nil || entries.count < Self.capacity, account.canBeKept else { return 0 }
         var entry =
             entry(account, at: clock)
             ?? Entry(used: 0, limit: budget.limit, period: clock.number(account.period))
@@ -77,7 +88,12 @@ package struct BudgetLedger: Sendable, Hashable {
         let left = budget.limit > entry.used ? budget.limit - entry.used : 0
         let given = min(wanted, left, max(left / 4, piece))
         entry.used = entry.used.addingOrMost(given)
+        let before = entries[account]
         entries[account] = entry
+        guard before != nil || text.utf8.count <= Self.fileLimit - Self.reserve else {
+            entries[account] = nil
+            return 0
+        }
         return given
     }
 
@@ -97,7 +113,9 @@ package struct BudgetLedger: Sendable, Hashable {
 
     /// Drops what is of no use any more: accounts that no process has used for a year.
     package mutating func clean(at clock: BudgetClock) {
+        guard clock.isPlausible else { return }
         entries = entries.filter { account, entry in
+            guard BudgetClock.isPlausible(entry.period, account.period) else { return true }
             let periods: Int64 =
                 switch account.period {
                 case .day: 366
@@ -145,14 +163,12 @@ package struct BudgetLedger: Sendable, Hashable {
             guard word.hasPrefix(interfaces) else { return nil }
             let words = word.dropFirst(interfaces.count).split(
                 separator: ",", omittingEmptySubsequences: false)
-            let names = words.compactMap { StateWord.unescaped($0, limit: longestInterface) }
+            let names = words.compactMap { StateWord.unescaped($0, limit: BudgetAccount.longestInterface) }
             return names.count == words.count && !names.isEmpty ? .interfaces(Set(names)) : nil
         }
     }
 
     private static let interfaces = "interfaces:"
-    /// An interface has 15 bytes at most (IFNAMSIZ); a caller may write more.
-    private static let longestInterface = 64
 
     private static func word(_ paths: PathBudget.Paths) -> String {
         switch paths {

@@ -14,8 +14,8 @@ package struct BudgetMachine: Sendable {
     package enum Action: Sendable, Hashable {
         /// Book so many bytes, and those that were used without.
         case book(wanted: UInt64, spent: UInt64)
-        /// Give back what was booked and is not used.
-        case giveBack(UInt64)
+        /// Give back what was booked in a period and is not used.
+        case giveBack(UInt64, period: Int64)
     }
 
     package let budget: PathBudget
@@ -24,6 +24,8 @@ package struct BudgetMachine: Sendable {
     package private(set) var booked: Int64 = 0
     /// What the ledger has left; nil before it was read.
     package private(set) var remaining: UInt64?
+    /// The period that bytes were booked in last; nil before that.
+    private var period: Int64?
     private var isBooking = false
     /// Whether any connection uses the budget.
     private var isUsed = false
@@ -42,7 +44,10 @@ package struct BudgetMachine: Sendable {
     // MARK: Inputs
 
     /// What the ledger has left now.
-    package mutating func ledger(remaining: UInt64) -> [Action] {
+    ///
+    /// - Parameter period: the account's present one.
+    package mutating func ledger(remaining: UInt64, period: Int64) -> [Action] {
+        begin(period)
         self.remaining = remaining
         judge()
         return bookAhead()
@@ -68,8 +73,12 @@ package struct BudgetMachine: Sendable {
     ///   - bytes: how many were given.
     ///   - spent: the debt that it paid.
     ///   - remaining: what the ledger has left after it.
-    package mutating func booked(_ bytes: UInt64, spent: UInt64, remaining: UInt64) -> [Action] {
+    ///   - period: in which it was booked.
+    package mutating func booked(
+        _ bytes: UInt64, spent: UInt64, remaining: UInt64, period: Int64
+    ) -> [Action] {
         isBooking = false
+        begin(period)
         booked += Int64(clamping: bytes) + Int64(clamping: spent)
         self.remaining = remaining
         judge()
@@ -79,18 +88,20 @@ package struct BudgetMachine: Sendable {
     /// No connection uses the budget any more.
     package mutating func unused() -> [Action] {
         isUsed = false
-        guard booked > 0, !isBooking, !isSpent else { return [] }
+        guard booked > 0, !isBooking, !isSpent, let period else { return [] }
         defer { (booked, rate, measured) = (0, 0, nil) }
-        return [.giveBack(UInt64(booked))]
+        return [.giveBack(UInt64(booked), period: period)]
     }
 
     // MARK: Outputs
 
     /// When to look next at what connections have carried.
     ///
-    /// - Parameter isIdle: whether the last look showed nothing new.
-    package func lookAfter(isIdle: Bool) -> Duration {
-        if isIdle { return tuning.idleLook }
+    /// - Parameter idleLooks: how many looks in a row have shown nothing new.
+    package func lookAfter(idleLooks: Int) -> Duration {
+        if idleLooks > 0 {
+            return min(tuning.idleLook * (1 << min(idleLooks - 1, 16)), tuning.longestIdleLook)
+        }
         func time(_ bytes: UInt64, at rate: UInt64, share: UInt64) -> Duration {
             .milliseconds(Int64(clamping: min(bytes, 1 << 50) * 1_000 / max(rate, 1) / share))
         }
@@ -103,6 +114,12 @@ package struct BudgetMachine: Sendable {
     }
 
     // MARK: Within
+
+    /// What was booked in an earlier period and not used is lost with it.
+    private mutating func begin(_ period: Int64) {
+        if let before = self.period, before != period { booked = min(booked, 0) }
+        self.period = period
+    }
 
     private mutating func measure(_ bytes: UInt64, at now: MonotonicTime) {
         defer { measured = now }

@@ -13,7 +13,10 @@
 //  4. A refusal is told once for each of its reasons. It is over when the path is allowed again, or another carries.
 //  5. A connection that is told and is to be closed then is closed once.
 //
-// Call order: `snapshot` first and as snapshots come; `leavesByItself`, `moved` and `stranded` as steering says.
+//  6. An interface that was unplugged and is plugged in again has another index, and is the same path to an MPTCP connection;
+//     to plain TCP only where it has the connection's address again.
+//
+// Call order: `snapshot` first and as snapshots come; `leavesByItself`, `moved`, `stranded` and `recovered` as steering says.
 
 /// Decides what a connection's user is told of the path that carries it, and when its rules end it.
 package struct CarrierMachine: Sendable {
@@ -32,6 +35,10 @@ package struct CarrierMachine: Sendable {
     private var usesDefaultRoute = false
     private var latest: PathSnapshot?
     private var isClosed = false
+    /// Whether steering has no path that works.
+    private var isStranded = false
+    /// The interface that carries, where no snapshot knows it yet.
+    private var awaited: String?
 
     /// Whether steering leaves a path that is not allowed any more.
     package var leavesByItself = false
@@ -53,23 +60,49 @@ package struct CarrierMachine: Sendable {
     package mutating func snapshot(_ snapshot: PathSnapshot) -> [Action] {
         if latest == nil { usesDefaultRoute = connection.usesDefaultRoute(in: snapshot) }
         latest = snapshot
-        return judge(isStranded: false)
+        findAgain(in: snapshot)
+        return judge()
+    }
+
+    private mutating func findAgain(in snapshot: PathSnapshot) {
+        if let name = awaited, let interface = snapshot.interface(named: name) {
+            connection.interface = interface.index
+            (awaited, refusal) = (nil, nil)
+            return
+        }
+        guard snapshot.interface(connection.interface) == nil, let name = path?.interface,
+            let interface = snapshot.interface(named: name)
+        else { return }
+        let hasAddress = connection.local.flatMap { snapshot.interface(with: $0) }?.index == interface.index
+        guard !connection.isTCP || hasAddress else { return }
+        connection.interface = interface.index
+        refusal = nil
     }
 
     /// Another path carries the data now.
     package mutating func moved(to interface: String) -> [Action] {
-        guard let path = latest?.interface(named: interface) else { return [] }
+        isStranded = false
+        guard let path = latest?.interface(named: interface) else {
+            awaited = interface
+            return []
+        }
         connection.interface = path.index
-        refusal = nil
-        return judge(isStranded: false)
+        (awaited, refusal) = (nil, nil)
+        return judge()
     }
 
     /// Steering has no path left that works.
-    package mutating func stranded() -> [Action] { judge(isStranded: true) }
+    package mutating func stranded() -> [Action] {
+        isStranded = true
+        return judge()
+    }
+
+    /// A path works again.
+    package mutating func recovered() { isStranded = false }
 
     // MARK: Outputs
 
-    private mutating func judge(isStranded: Bool) -> [Action] {
+    private mutating func judge() -> [Action] {
         // Of an interface that is gone nothing is said; that it is gone is told by the connection's viability.
         guard let latest, let interface = latest.interface(connection.interface) else { return [] }
         let now = ConnectionPath(interface, policy: policy)

@@ -16,6 +16,11 @@ package struct HeartbeatMemory: Sendable, Hashable {
         /// Seconds of UTC.
         package var found: Int
 
+        /// The same for a search.
+        package var silence: RememberedSilence {
+            RememberedSilence(proven: .seconds(proven), lost: lost.map { .seconds($0) })
+        }
+
         package init(proven: Int, lost: Int? = nil, found: Int) {
             self.proven = proven
             self.lost = lost
@@ -97,15 +102,18 @@ package struct HeartbeatMemory: Sendable, Hashable {
 
     /// Takes in what was found about a network.
     package mutating func note(_ search: SilenceSearch, of network: HeartbeatNetwork, now: Int) {
-        guard let proven = search.proven else {
+        // What an earlier process proved stands until this one has tried it.
+        guard let proven = search.remembered ?? search.proven else {
             entries[network] = nil
             return
         }
         func seconds(_ duration: Duration) -> Int { Int(duration.wholeNanoseconds / 1_000_000_000) }
         let whole = seconds(proven)
         guard whole > 0 else { return }
-        entries[network] = Entry(
-            proven: whole, lost: search.lost.map { max(seconds($0), whole + 1) }, found: now)
+        let lost = search.lost.map { max(seconds($0), whole + 1) }
+        // What is found again grows old all the same: one day it is tried whether the network keeps more by now.
+        if let old = entries[network], old.proven == whole, old.lost == lost { return }
+        entries[network] = Entry(proven: whole, lost: lost, found: now)
         dropOldest()
     }
 

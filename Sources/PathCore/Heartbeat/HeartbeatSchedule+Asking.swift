@@ -59,7 +59,7 @@ extension HeartbeatSchedule {
         return search == old ? [] : [.learnt(network)]
     }
 
-    mutating func enter(_ network: HeartbeatNetwork, _ remembered: Duration?) {
+    mutating func enter(_ network: HeartbeatNetwork, _ remembered: RememberedSilence?) {
         if networks[network] == nil {
             forgetOne()
             networks[network] = Network(search: SilenceSearch(tuning: tuning, remembered: remembered))

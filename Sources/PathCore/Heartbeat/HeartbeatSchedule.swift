@@ -94,8 +94,8 @@ package struct HeartbeatSchedule: Sendable {
     // MARK: What happens
 
     /// What an earlier process proved of a network is known now.
-    package mutating func remember(_ silence: Duration, of network: HeartbeatNetwork) {
-        networks[network]?.search.remember(silence)
+    package mutating func remember(_ known: RememberedSilence, of network: HeartbeatNetwork) {
+        networks[network]?.search.remember(known)
     }
 
     /// A connection has come about, or asks for heartbeats from now on.
@@ -104,7 +104,7 @@ package struct HeartbeatSchedule: Sendable {
     ///   - roundTrip: what its handshake took; nil where that is not known.
     ///   - remembered: what an earlier process proved of the network, where this one knows nothing yet.
     package mutating func add(
-        _ id: ID, in network: HeartbeatNetwork, roundTrip: Duration?, remembered: Duration? = nil,
+        _ id: ID, in network: HeartbeatNetwork, roundTrip: Duration?, remembered: RememberedSilence? = nil,
         at now: MonotonicTime
     ) {
         enter(network, remembered)
@@ -128,7 +128,7 @@ package struct HeartbeatSchedule: Sendable {
         _ id: ID, received: MonotonicTime, arrived: MonotonicTime, sent: MonotonicTime
     ) {
         guard var member = members[id] else { return }
-        if received > member.received {
+        if received > member.received.advanced(by: tuning.readingError) {
             (member.received, member.hasSlept) = (received, false)
             // Its silence is over before it proved anything.
             if networks[member.network]?.tester == id, member.asked == nil {
@@ -142,7 +142,7 @@ package struct HeartbeatSchedule: Sendable {
 
     /// The connection's data takes another path from now on.
     package mutating func moved(
-        _ id: ID, to network: HeartbeatNetwork, remembered: Duration? = nil, at now: MonotonicTime
+        _ id: ID, to network: HeartbeatNetwork, remembered: RememberedSilence? = nil, at now: MonotonicTime
     ) -> [Action] {
         guard let old = members[id]?.network, old != network else { return [] }
         leave(id, old)
@@ -155,7 +155,12 @@ package struct HeartbeatSchedule: Sendable {
     }
 
     /// The connection's user has recognised the answer to its ping.
-    package mutating func answered(_ id: ID, at now: MonotonicTime) -> [Action] {
+    ///
+    /// - Parameter network: where the connection's data goes by now; nil for where it went. Of an answer that comes after
+    ///   the data has moved it is not known over which network it came: it proves nothing, and `moved` is to follow.
+    package mutating func answered(
+        _ id: ID, over network: HeartbeatNetwork? = nil, at now: MonotonicTime
+    ) -> [Action] {
         guard var member = members[id], let asked = member.asked else { return [] }
         // Of an answer after two pings it is not known which one it answers (RFC 6298 section 3).
         if !asked.isRepeated {
@@ -169,14 +174,28 @@ package struct HeartbeatSchedule: Sendable {
         member.packet = max(member.packet, now)
         member.hasSlept = false
         members[id] = member
-        return settle(id, asked, wasAnswered: asked.network == member.network)
+        guard asked.network == network ?? member.network else {
+            release(id, asked.network)
+            return []
+        }
+        return settle(id, asked, wasAnswered: true)
     }
 
-    /// The connection has ended. Where that was the answer to a ping (a reset), the network had forgotten it.
-    package mutating func ended(_ id: ID) -> [Action] {
+    /// The connection was ended by its peer, or by what is on the way. A reset that answers a ping says that the network had
+    /// forgotten the connection. One that comes, or a FIN, while the connection tries a longer silence says that such a
+    /// silence is too long, whatever ended it. Otherwise it says nothing of the network.
+    ///
+    /// - Parameter silence: how long no byte had gone either way; nil where that is not known.
+    package mutating func ended(_ id: ID, byReset: Bool, after silence: Duration? = nil) -> [Action] {
         guard let member = members[id] else { return [] }
         var actions: [Action] = []
-        if let asked = member.asked { actions = settle(id, asked, wasAnswered: false) }
+        if let asked = member.asked {
+            if byReset { actions = settle(id, asked, wasAnswered: false) }
+        } else if !member.hasSlept, let silence, let network = networks[member.network],
+            network.tester == id, silence > network.search.interval
+        {
+            actions = learn(member.network, silence, wasAnswered: false)
+        }
         remove(id)
         return actions
     }
@@ -184,7 +203,10 @@ package struct HeartbeatSchedule: Sendable {
     /// The machine has slept: the networks' clocks went on, this process's did not. All are asked at once, which proves
     /// nothing.
     package mutating func woke() {
-        for id in members.keys { members[id]?.hasSlept = true }
+        for id in members.keys {
+            members[id]?.hasSlept = true
+            members[id]?.asked?.silence = nil
+        }
     }
 
     /// Time has passed.

@@ -15,6 +15,9 @@ package struct HeartbeatTuning: Sendable, Hashable {
     package var enough = 0.8
     /// How much earlier than its interval a heartbeat may be sent, as a share of it, so that it goes together with others.
     package var slack = 0.1
+    /// When the kernel says how long ago the last byte came, so much is the inaccuracy of its clock's ticks and of the two
+    /// readings' distance, and no new byte.
+    package var readingError = Duration.milliseconds(20)
     /// After so many losses in a row within a silence that was survived before, that is not believed any more. One may be the
     /// peer's own end.
     package var lossesBeforeDoubt = 2

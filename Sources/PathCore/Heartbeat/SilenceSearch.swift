@@ -6,11 +6,25 @@
 // costs the connection.
 //
 //     nothing known      the first interval; nothing is risked before it was answered once
-//     remembered         what an earlier process proved is tried next, by one connection. A lie costs that one
+//     remembered         what an earlier process proved is tried next, by one connection. A lie costs that one. Of what
+//                        was lost then no connection is made to try it again
 //     no loss yet        twice the proven silence, up to the longest
 //     lost               the geometric middle between proven and lost, until the one is 0.8 of the other
 //
 // From 30 s to 600 s that takes at most five doublings and three middles: eight.
+
+/// What an earlier process found out about a network.
+package struct RememberedSilence: Sendable, Hashable {
+    /// The longest silence that was survived.
+    package var proven: Duration
+    /// The shortest longer one that was not; nil where there was none.
+    package var lost: Duration?
+
+    package init(proven: Duration, lost: Duration? = nil) {
+        self.proven = proven
+        self.lost = lost
+    }
+}
 
 /// The search on one network. Time does not occur in it: it learns from silences of a length, each answered or not.
 package struct SilenceSearch: Sendable, Hashable {
@@ -24,22 +38,24 @@ package struct SilenceSearch: Sendable, Hashable {
     /// Losses in a row after silences that had been survived.
     private var doubts = 0
 
-    package init(tuning: HeartbeatTuning = .standard, remembered: Duration? = nil) {
+    package init(tuning: HeartbeatTuning = .standard, remembered: RememberedSilence? = nil) {
         self.tuning = tuning
         if let remembered { remember(remembered) }
     }
 
     /// What an earlier process proved. It counts for nothing where this one knows better.
-    package mutating func remember(_ silence: Duration) {
-        guard silence > tuning.firstInterval, lost == nil, proven ?? .zero <= tuning.firstInterval else {
+    package mutating func remember(_ known: RememberedSilence) {
+        guard lost == nil, proven ?? .zero <= tuning.firstInterval, proven ?? .zero < known.proven else {
             return
         }
-        remembered = min(silence, tuning.longestInterval)
+        remembered = min(max(known.proven, tuning.shortestInterval), tuning.longestInterval)
+        if let tooLong = known.lost, tooLong > remembered ?? .zero { lost = tooLong }
     }
 
     /// The silence that costs nothing, as far as is known.
     package var interval: Duration {
         if let proven { return proven }
+        if let remembered { return min(remembered, tuning.firstInterval) }
         guard let lost else { return tuning.firstInterval }
         return max(min(lost / tuning.growth, tuning.firstInterval), tuning.shortestInterval)
     }
@@ -77,7 +93,9 @@ package struct SilenceSearch: Sendable, Hashable {
             // It keeps less than it did.
             (self.proven, remembered, lost) = (nil, nil, silence)
         } else {
-            lost = min(lost ?? silence, silence)
+            let tooLong = min(lost ?? silence, silence)
+            lost = tooLong
+            if let remembered, remembered >= tooLong { self.remembered = nil }
         }
         doubts = 0
     }

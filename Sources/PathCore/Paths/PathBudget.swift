@@ -78,6 +78,9 @@ public struct PathBudget: Sendable, Hashable {
 
 /// What budgets book under.
 package struct BudgetAccount: Sendable, Hashable {
+    /// An interface has 15 bytes at most (IFNAMSIZ); a caller may write more.
+    static let longestInterface = 64
+
     package var name: String
     package var period: PathBudget.Period
     package var paths: PathBudget.Paths
@@ -86,6 +89,16 @@ package struct BudgetAccount: Sendable, Hashable {
         self.name = name
         self.period = period
         self.paths = paths
+        // No interface has such a name: it stands for nothing.
+        if case .interfaces(let names) = paths {
+            self.paths = .interfaces(
+                names.filter { !$0.isEmpty && $0.utf8.count <= Self.longestInterface })
+        }
+    }
+
+    /// Whether it covers anything, so that something can be booked.
+    var canBeKept: Bool {
+        if case .interfaces(let names) = paths { !names.isEmpty } else { true }
     }
 }
 

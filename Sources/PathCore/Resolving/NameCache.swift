@@ -6,7 +6,7 @@
 //  2. After that it is stale for a while: it is still the answer, and the first that gets it asks again. So a server that
 //     is dead holds nothing up (RFC 8767 section 5).
 //  3. A failure is kept for some seconds at most, so that a burst of connections asks once. It does not take the place of
-//     a stale answer, unless it says that the name does not exist any more.
+//     a stale answer, unless it says that the name does not exist any more. That a name has no address counts as one.
 //  4. A question is asked once, however many wait for its answer. One that is not answered in its time is asked anew.
 //  5. An answer that comes after its question was forgotten is told to those that wait, and not kept: the network on which
 //     it held is gone.
@@ -53,7 +53,7 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     }
 
     private struct Entry: Sendable {
-        var answer: (value: Answer, expires: MonotonicTime)?
+        var answer: (value: Answer, expires: MonotonicTime, staleness: Duration)?
         var failure: (error: ResolutionError, ends: MonotonicTime)?
         var inquiry: (number: InquiryNumber, since: MonotonicTime)?
         var lastUse: MonotonicTime
@@ -71,14 +71,20 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     package var count: Int { entries.count }
 
     /// What is known of a question, and whether the caller has to ask it.
-    package mutating func look(_ question: Question, at now: MonotonicTime) -> Reply {
+    ///
+    /// - Parameter takesStale: whether a stale answer is one: not where it was found to hold no more.
+    package mutating func look(
+        _ question: Question, takesStale: Bool = true, at now: MonotonicTime
+    ) -> Reply {
         if entries[question] == nil { makeRoom() }
         var entry = entries[question] ?? Entry(lastUse: now)
         defer { entries[question] = entry }
-        return reply(&entry, at: now)
+        return reply(&entry, takesStale, at: now)
     }
 
-    private mutating func reply(_ entry: inout Entry, at now: MonotonicTime) -> Reply {
+    private mutating func reply(
+        _ entry: inout Entry, _ takesStale: Bool, at now: MonotonicTime
+    ) -> Reply {
         entry.lastUse = now
         if let inquiry = entry.inquiry, inquiry.since.duration(to: now) >= configuration.patience {
             entry.inquiry = nil
@@ -86,11 +92,12 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
         if let failure = entry.failure, failure.ends <= now { entry.failure = nil }
         if let answer = entry.answer {
             if now < answer.expires { return .fresh(answer.value) }
-            if now < answer.expires.advanced(by: configuration.staleness) {
+            if now >= answer.expires.advanced(by: answer.staleness) {
+                entry.answer = nil
+            } else if takesStale {
                 let rests = entry.inquiry != nil || entry.failure != nil
                 return .stale(answer.value, asking: rests ? nil : ask(&entry, at: now))
             }
-            entry.answer = nil
         }
         if let failure = entry.failure { return .failed(failure.error) }
         if let inquiry = entry.inquiry { return .wait(inquiry.number) }
@@ -105,15 +112,19 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
 
     /// An inquiry has its answer.
     ///
-    /// - Parameter timeToLive: nil where the resolver tells none.
+    /// - Parameters:
+    ///   - timeToLive: nil where the resolver tells none.
+    ///   - isEmpty: whether it says that there is nothing.
     package mutating func answered(
         _ question: Question, _ inquiry: InquiryNumber, _ answer: Answer, timeToLive: Duration?,
-        at now: MonotonicTime
+        isEmpty: Bool = false, at now: MonotonicTime
     ) {
         end(question, inquiry) { entry, configuration in
-            let time = min(timeToLive ?? configuration.assumedTimeToLive, configuration.longestTimeToLive)
+            let longest = isEmpty ? configuration.failureTime : configuration.longestTimeToLive
+            let time = min(timeToLive ?? configuration.assumedTimeToLive, longest)
+            let staleness = isEmpty ? .zero : configuration.staleness
             entry.failure = nil
-            entry.answer = time > .zero ? (answer, now.advanced(by: time)) : nil
+            entry.answer = time > .zero ? (answer, now.advanced(by: time), staleness) : nil
         }
     }
 
@@ -150,7 +161,7 @@ package struct NameCache<Question: Hashable & Sendable, Answer: Sendable>: Senda
     package mutating func expire(at now: MonotonicTime) {
         for (question, var entry) in entries {
             guard let answer = entry.answer, answer.expires > now else { continue }
-            entry.answer = (answer.value, now)
+            entry.answer = (answer.value, now, answer.staleness)
             entries[question] = entry
         }
     }

@@ -144,6 +144,15 @@ struct PathProbe: Sendable {
         }
     }
 
+    /// Whether one of these addresses takes a connection over this path.
+    func reaches(_ addresses: [IPAddress]) async -> Bool {
+        for address in addresses where path.supports(address.family) {
+            let result = await halfOpen(IPEndpoint(address, port: target.port), within: Self.patience)
+            if (try? result.get()) != nil { return true }
+        }
+        return false
+    }
+
     private func halfOpen(
         _ endpoint: IPEndpoint, within limit: Duration
     ) async -> Result<ProbeSocket, ProbeSocket.Failure> {
@@ -162,8 +171,8 @@ struct PathProbe: Sendable {
                 to: endpoint, over: path.index, options, within: Self.mptcpPatience)
             if let connection = try? result.get() {
                 if TransportSample.isMPTCP(connection.number) { return .works }
-                // The kernel remembers that SYNs with the option were dropped.
-                return StreamSocket.kernelWithholdsMPTCP ? .dropped : .absent
+                // The kernel remembers that SYNs with the option were dropped, over whichever path: it left the option out.
+                return StreamSocket.kernelWithholdsMPTCP ? .withheld : .absent
             }
         }
         return .dropped
@@ -194,11 +203,11 @@ struct PathProbe: Sendable {
                 to: endpoint, over: path.index, within: Self.patience
             )
             .get(),
-            let isKept = connection.keepAlive(after: time)
+            let outcome = connection.keepAlive(after: time)
         else { return nil }
         progress("\(path.name): idle for \(Int(time.inSeconds)) s")
         // Three probes, a second apart: then the kernel ends it.
-        return await isKept() ? .remembered(after: time) : .forgotten(after: time)
+        return await outcome()
     }
 
     // MARK: What is said over the connection

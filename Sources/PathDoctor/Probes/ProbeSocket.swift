@@ -128,8 +128,8 @@ extension ProbeSocket {
     /// Has the kernel ask the peer after a time without a byte (TCP's keepalive, RFC 9293 section 3.8.4): three times, a second
     /// apart.
     ///
-    /// - Returns: what waits for the outcome: whether the peer still knows the connection. Nil where the kernel does not do that.
-    func keepAlive(after idle: Duration) -> (@Sendable () async -> Bool)? {
+    /// - Returns: what waits for the outcome. Nil where the kernel does not do that.
+    func keepAlive(after idle: Duration) -> (@Sendable () async -> IdleFinding?)? {
         let seconds = CInt(clamping: Int64(max(idle.inSeconds.rounded(), 1)))
         do throws(SystemError) {
             let tcp = CInt(IPPROTO_TCP)
@@ -140,12 +140,33 @@ extension ProbeSocket {
         } catch {
             return nil
         }
-        return { [self] in
-            // Readable: the peer has ended it, which it could not say had it been forgotten; or it has an error.
-            guard await Self.isReady(number, .readable, within: .seconds(Int64(seconds) + 5)) else {
-                return true
+        let time = Duration.seconds(Int64(seconds))
+        return { [self] in await outcome(ofKeepAliveAfter: time) }
+    }
+
+    /// A server that goes on talking is not waited for longer.
+    private static let mostGreetings = 8
+
+    private func outcome(ofKeepAliveAfter idle: Duration) async -> IdleFinding? {
+        for _ in 0..<Self.mostGreetings {
+            let begun = ContinuousClock.now
+            guard await Self.isReady(number, .readable, within: idle + .seconds(5)) else {
+                return .remembered(after: idle)
             }
-            return socket.consumeError() == nil
+            let passed = ContinuousClock.now - begun
+            // What comes before the keepalive was sent answers nothing: it is the server's end.
+            let isEarly = passed < idle
+            if socket.consumeError() != nil {
+                return isEarly ? .ended(after: passed) : .forgotten(after: idle)
+            }
+            var greeting = [UInt8](repeating: 0, count: 4096)
+            switch greeting.withUnsafeMutableBytes({ socket.read(into: $0) }) {
+            case .moved(0): return isEarly ? .ended(after: passed) : .remembered(after: idle)
+            case .broken: return isEarly ? .ended(after: passed) : .forgotten(after: idle)
+            // The kernel counts anew from there.
+            case .moved, .wouldBlock: continue
+            }
         }
+        return nil
     }
 }

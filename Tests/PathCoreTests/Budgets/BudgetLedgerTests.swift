@@ -140,4 +140,55 @@ struct BudgetLedgerTests {
         #expect(long.name.utf8.count == 32)
         #expect(PathBudget.bytes(1, per: .day, on: .expensive, name: "").name == "default")
     }
+
+    @Test(
+        "of a machine whose clock is not set yet goes on where it was, and loses nothing when the clock is set"
+    )
+    func unsetClock() {
+        let boot = BudgetClock(localSeconds: 100)
+        var ledger = BudgetLedger()
+        _ = ledger.book(Self.budget, spent: 600, wanted: 0, piece: 1, at: noon(20_000))
+        _ = ledger.book(Self.budget, spent: 50, wanted: 0, piece: 1, at: boot)
+        ledger.clean(at: boot)
+        #expect(ledger.entry(Self.budget.account, at: boot)?.used == 650)
+        #expect(ledger.entry(Self.budget.account, at: noon(20_000))?.used == 650)
+        #expect(ledger.entry(Self.budget.account, at: noon(20_001))?.used == 0)
+
+        var new = BudgetLedger()
+        _ = new.book(Self.budget, spent: 70, wanted: 0, piece: 1, at: boot)
+        new.clean(at: noon(20_000))
+        #expect(new.entry(Self.budget.account, at: noon(20_000))?.used == 70)
+        #expect(new.period(of: Self.budget, at: noon(20_000)) == 20_000)
+    }
+
+    @Test("of interfaces can be read back whatever they are called, and is not kept where it covers none")
+    func interfaceNames() {
+        let long = String(repeating: "x", count: 65)
+        for names in [["wwan0"], ["a,b", "c d"], ["", "wwan0"], [long, "wwan0"], ["µ\\x\n"]] as [Set<String>]
+        {
+            let budget = PathBudget.bytes(1_000, per: .day, on: .interfaces(names))
+            var ledger = BudgetLedger()
+            #expect(ledger.book(budget, spent: 0, wanted: 100, piece: 100, at: noon(20_000)) == 100)
+            let (read, unreadable) = BudgetLedger.parse(ledger.text)
+            #expect(unreadable == 0 && read == ledger, "\(names)")
+            #expect(read.remaining(budget, at: noon(20_000)) == 900)
+        }
+        for names in [[], [""], [long]] as [Set<String>] {
+            var ledger = BudgetLedger()
+            let budget = PathBudget.bytes(1_000, per: .day, on: .interfaces(names))
+            #expect(ledger.book(budget, spent: 10, wanted: 100, piece: 100, at: noon(20_000)) == 0)
+            #expect(ledger.entries.isEmpty)
+        }
+    }
+
+    @Test("is refused where the file would grow beyond what is read")
+    func fileLimit() {
+        var ledger = BudgetLedger()
+        for number in 0..<BudgetLedger.capacity {
+            let names = Set((0..<20).map { "interface-\(number)-\($0)-\(String(repeating: "x", count: 40))" })
+            let budget = PathBudget.bytes(1_000, per: .day, on: .interfaces(names))
+            _ = ledger.book(budget, spent: 0, wanted: 100, piece: 100, at: noon(20_000))
+        }
+        #expect(ledger.text.utf8.count < BudgetLedger.fileLimit && ledger.entries.count > 10)
+    }
 }

@@ -30,7 +30,7 @@ private struct BudgetWorld {
         (self.writing, self.tail) = (writing, tail)
         for rate in rates {
             var process = Process(machine: BudgetMachine(budget), rate: rate, looked: now)
-            _ = process.machine.ledger(remaining: limit)
+            _ = process.machine.ledger(remaining: limit, period: 20_000)
             processes.append(process)
         }
         for index in processes.indices { follow(processes[index].machine.begun(), index) }
@@ -54,7 +54,9 @@ private struct BudgetWorld {
             process.used += process.rate / 1_000
             process.sinceLook += process.rate / 1_000
         }
-        if process.looked.duration(to: now) >= process.machine.lookAfter(isIdle: process.sinceLook == 0) {
+        if process.looked.duration(to: now)
+            >= process.machine.lookAfter(idleLooks: process.sinceLook == 0 ? 1 : 0)
+        {
             let actions = process.machine.used(process.sinceLook, at: now)
             (process.sinceLook, process.looked) = (0, now)
             follow(actions, index)
@@ -82,8 +84,9 @@ private struct BudgetWorld {
         for index in processes.indices where !processes[index].isDead {
             let actions =
                 index == booking.process
-                ? processes[index].machine.booked(given, spent: booking.spent, remaining: remaining)
-                : processes[index].machine.ledger(remaining: remaining)
+                ? processes[index].machine.booked(
+                    given, spent: booking.spent, remaining: remaining, period: clock.number(.day))
+                : processes[index].machine.ledger(remaining: remaining, period: clock.number(.day))
             follow(actions, index)
         }
     }
@@ -130,7 +133,8 @@ struct BudgetMachineTests {
         #expect(world.processes[0].machine.isSpent)
         world.clock.localSeconds += 86_400
         _ = world.processes[0].machine.ledger(
-            remaining: world.ledger.remaining(world.budget, at: world.clock))
+            remaining: world.ledger.remaining(world.budget, at: world.clock),
+            period: world.clock.number(.day))
         #expect(!world.processes[0].machine.isSpent)
         world.run(for: .seconds(5))
         #expect(world.processes[0].machine.isSpent)
@@ -141,21 +145,37 @@ struct BudgetMachineTests {
     func unused() {
         let budget = PathBudget.bytes(1_000_000, per: .day, on: .expensive)
         var machine = BudgetMachine(budget)
-        #expect(machine.ledger(remaining: 1_000_000) == [])
+        #expect(machine.ledger(remaining: 1_000_000, period: 20_000) == [])
         #expect(!machine.isSpent && machine.unused() == [])
         #expect(machine.begun() == [.book(wanted: 65_536, spent: 0)])
         #expect(machine.used(1_000, at: MonotonicTime(nanoseconds: 1)) == [])
-        #expect(machine.booked(65_536, spent: 0, remaining: 934_464) == [])
-        #expect(machine.unused() == [.giveBack(64_536)])
-        #expect(machine.ledger(remaining: 999_000) == [])
+        #expect(machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_000) == [])
+        #expect(machine.unused() == [.giveBack(64_536, period: 20_000)])
+        #expect(machine.ledger(remaining: 999_000, period: 20_000) == [])
+    }
+
+    @Test("gives nothing back to today of what was booked yesterday, and uses none of it today")
+    func midnight() {
+        let budget = PathBudget.bytes(1_000_000, per: .day, on: .expensive)
+        var machine = BudgetMachine(budget)
+        _ = machine.ledger(remaining: 1_000_000, period: 20_000)
+        _ = machine.begun()
+        _ = machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_000)
+        #expect(machine.unused() == [.giveBack(65_536, period: 20_000)], "its account is yesterday's by now")
+        _ = machine.begun()
+        _ = machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_000)
+        #expect(machine.ledger(remaining: 1_000_000, period: 20_001) == [.book(wanted: 65_536, spent: 0)])
+        #expect(machine.booked == 0)
+        _ = machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_001)
+        #expect(machine.unused() == [.giveBack(65_536, period: 20_001)])
     }
 
     @Test("that others have spent is spent at once, and open again when it was reset")
     func others() {
         var machine = BudgetMachine(.bytes(1_000_000, per: .day, on: .expensive))
-        _ = machine.ledger(remaining: 0)
+        _ = machine.ledger(remaining: 0, period: 20_000)
         #expect(machine.isSpent)
-        _ = machine.ledger(remaining: 1_000_000)
+        _ = machine.ledger(remaining: 1_000_000, period: 20_000)
         #expect(!machine.isSpent)
     }
 }

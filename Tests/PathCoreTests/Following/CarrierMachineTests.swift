@@ -168,4 +168,48 @@ struct CarrierMachineTests {
             "\(PathRefusal(interface: "wlan0", reason: .constrained, betterPath: "wwan0"))"
                 == "wlan0 is not allowed any more: constrained; wwan0 is")
     }
+
+    // MARK: What comes back, and what is late
+
+    @Test("is the same one when its interface comes back with another index, and its refusal is told")
+    func replugged() {
+        var machine = machine(.report)
+        #expect(machine.snapshot(Self.snapshot(Self.cellular)) == [])
+        var back = Self.saving
+        back.index = 9
+        let refusal = PathRefusal(interface: "wlan0", reason: .constrained, betterPath: nil)
+        let actions = machine.snapshot(Self.snapshot(back, Self.cellular))
+        #expect(actions.first == Self.told(back))
+        #expect(machine.refusal?.reason == refusal.reason && machine.refusal?.interface == "wlan0")
+        // Plain TCP needs its address, too.
+        var other = self.machine(.report)
+        _ = other.snapshot(Self.snapshot(Self.cellular))
+        back.addresses = []
+        #expect(other.snapshot(Self.snapshot(back, Self.cellular)) == [])
+    }
+
+    @Test("is another one as soon as a snapshot knows the interface that steering has moved to")
+    func lateInterface() {
+        var machine = machine(steered: true)
+        let usb = Self.path(7, "usb0", .wired)
+        #expect(machine.moved(to: "usb0") == [])
+        #expect(machine.snapshot(Self.snapshot(Self.wifi, usb)) == [Self.told(usb)])
+    }
+
+    @Test(
+        "is told of as refused where that comes after steering was stranded, and not after a path works again"
+    )
+    func refusedWhileStranded() {
+        var stranded = machine(steered: true)
+        #expect(stranded.stranded() == [])
+        let refused = stranded.snapshot(Self.snapshot(Self.saving, Self.cellular))
+        #expect(
+            refused.contains {
+                if case .notAllowed(let refusal) = $0 { refusal.reason == .constrained } else { false }
+            })
+        var well = machine(steered: true)
+        _ = well.stranded()
+        well.recovered()
+        #expect(well.snapshot(Self.snapshot(Self.saving, Self.cellular)) == [Self.told(Self.saving)])
+    }
 }

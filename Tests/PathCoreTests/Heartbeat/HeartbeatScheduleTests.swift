@@ -8,6 +8,7 @@ struct HeartbeatScheduleTests {
         "find within eight probes what 0.7 of a translator's memory is, lose nothing after that, and cost less",
         arguments: [45, 120, 400, 7_200])
     func converge(limit: Int) {
+        var rates: [Double] = []
         for seed in 1...20 as ClosedRange<UInt64> {
             var world = HeartbeatWorld(limit: .seconds(limit), seed: seed)
             world.roundTrip = .milliseconds(Int.random(in: 5...1_500, using: &world.random))
@@ -21,9 +22,15 @@ struct HeartbeatScheduleTests {
             world.run(for: .seconds(24 * 3_600))
             #expect(world.deaths.count == lost, "seed \(seed)")
             let anHour = Double(world.pings - pings) / 24
+            rates.append(anHour)
             // A fixed heartbeat every 30 s is sent 120 times.
             #expect(anHour <= 3_600 / (best.inSeconds * 0.7 * 0.9) + 1, "seed \(seed): \(anHour)")
         }
+        func bytes(_ pings: Double) -> Int { Int(pings * Double(HeartbeatWorld.bytesOfPing)) }
+        print(
+            "measured: NAT of \(limit) s: \(rates.min() ?? 0) to \(rates.max() ?? 0) pings an hour,",
+            "\(bytes(rates.min() ?? 0)) to \(bytes(rates.max() ?? 0)) bytes; every 30 s: 120, \(bytes(120)) bytes"
+        )
     }
 
     @Test("of many connections that also carry data lose a few while one of them tries, and none after that")
@@ -85,7 +92,7 @@ struct HeartbeatScheduleTests {
                 world.schedule = HeartbeatSchedule()
                 world.schedule.add(
                     id, in: world.network, roundTrip: world.roundTrip,
-                    remembered: .seconds(remembered), at: world.now)
+                    remembered: RememberedSilence(proven: .seconds(remembered)), at: world.now)
             }
             world.run(for: .seconds(3 * 3_600))
             #expect(world.search.isSettled && world.search.interval >= .seconds(70))
@@ -96,7 +103,8 @@ struct HeartbeatScheduleTests {
         let id = world.connect()
         world.schedule = HeartbeatSchedule()
         world.schedule.add(
-            id, in: world.network, roundTrip: world.roundTrip, remembered: .seconds(360), at: world.now)
+            id, in: world.network, roundTrip: world.roundTrip,
+            remembered: RememberedSilence(proven: .seconds(360)), at: world.now)
         world.run(for: .seconds(3_600)) { $0.search.proven ?? .zero >= .seconds(360) }
         #expect(world.probes == 2 && world.deaths.isEmpty, "the truth is proven by the second ping")
     }
@@ -141,7 +149,7 @@ struct HeartbeatScheduleTests {
             var schedule = HeartbeatSchedule()
             schedule.add(1, in: Self.wifi, roundTrip: nil, at: at(0))
             if isAsked { #expect(schedule.timeReached(at(30)).count == 1) }
-            _ = schedule.ended(1)
+            _ = schedule.ended(1, byReset: true)
             #expect(schedule.search(of: Self.wifi)?.lost == lost)
             #expect(schedule.count == 0 && schedule.nextDeadline == nil)
         }

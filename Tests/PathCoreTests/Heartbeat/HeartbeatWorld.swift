@@ -21,6 +21,10 @@ struct HeartbeatWorld {
         case connect
     }
 
+    /// What a ping of 6 bytes and its answer take on the wire over IPv4: two segments with data, each acknowledged by the
+    /// other side's next one or by a packet of its own, at 52 bytes of headers with TCP's time stamps.
+    static let bytesOfPing = (52 + 6) + (52 + 6) + 52
+
     let network = HeartbeatNetwork(family: .ipv4, type: .wifi, name: "hotel")
     var schedule = HeartbeatSchedule()
     /// After so long without a packet the translator forgets a connection.
