@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
         .executable(name: "mpathd", targets: ["mpathd"]),
+        .executable(name: "mpsync", targets: ["mpsync"]),
         .executable(name: "mprun", targets: ["mprun"]),
     ],
     traits: [
@@ -74,6 +75,7 @@ let package = Package(
         .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CLab"),
+        .systemLibrary(name: "CFolderSync"),
         // For MultipathDNS alone: DNS over sockets of one interface, which getaddrinfo can't do.
         .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev"])]),
         // For the commands only: what has to happen before the Swift runtime starts.
@@ -228,6 +230,28 @@ let package = Package(
         .executableTarget(
             name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
+        // A folder and a WebDAV server kept the same. It sees of this package what any program sees, and no more.
+        .target(
+            name: "FolderSync",
+            dependencies: [
+                "CFolderSync", "Multipath",
+                .target(name: "MultipathHTTP", condition: http),
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                .product(name: "GRDB", package: "GRDB.swift", condition: outbox),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            packageAccess: false, swiftSettings: strict),
+        .executableTarget(
+            name: "mpsync",
+            dependencies: [
+                "FolderSync", "LinuxNet", "CommandSupport",
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: strict),
+
         // Steering for programs that know nothing of it: what mprun decides.
         .target(
             name: "ProgramSteering", dependencies: ["Multipath", "LinuxNet", "PathCore", "CTrap"],
@@ -327,6 +351,9 @@ let package = Package(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
+            name: "ProgramMatrixTests", dependencies: ["TestSupport", "mprun", "mpathd"],
+            resources: [.copy("Fixtures")], swiftSettings: strict),
+        .testTarget(
             name: "PathBrokerTests",
             dependencies: [
                 "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
@@ -415,6 +442,13 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: outbox),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: outbox),
                 .product(name: "NIOPosix", package: "swift-nio", condition: outbox),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "FolderSyncTests",
+            dependencies: [
+                "FolderSync", "TestSupport", "mpsync", "mplab",
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
             ],
             swiftSettings: strict),
         // The code in the documentation's pages, which scripts/snippets.py compares with it.

@@ -78,6 +78,12 @@ package struct DiagnosedSocket: Sendable {
     private var roll = SubflowRoll()
     /// What is told where the kernel could not be asked.
     private var latest: TransportSample?
+    /// Cookies of the sockets that carry it, which `takeNewCookies` has not told.
+    private var newCookies: [UInt64]
+    /// Subflows that the kernel does not find any more, as they were found last: their ends, with their last counters, are told
+    /// a moment later, or never.
+    private var ending: [(sample: SubflowSample, cookie: UInt64, until: MonotonicTime)] = []
+    private static let endPatience = Duration.milliseconds(500)
 
     /// - Parameters:
     ///   - token: nil for plain TCP.
@@ -88,6 +94,7 @@ package struct DiagnosedSocket: Sendable {
     ) {
         (self.cookie, self.token) = (cookie, token)
         (self.local, self.remote) = (local.unmapped, remote.unmapped)
+        newCookies = token == nil ? [cookie] : []
         self.source = source
     }
 
@@ -99,7 +106,8 @@ package struct DiagnosedSocket: Sendable {
             let remote = SocketOption.remoteEndpoint(of: descriptor)
         else { return nil }
         self.init(
-            cookie: cookie, token: TransportSample.connection(descriptor)?.token, local: local, remote: remote,
+            cookie: cookie, token: TransportSample.connection(descriptor)?.token, local: local,
+            remote: remote,
             by: source)
     }
 
@@ -107,15 +115,47 @@ package struct DiagnosedSocket: Sendable {
     /// can't be asked (no memory, no descriptors) the sample is the last one.
     package mutating func sample() -> TransportSample? {
         do throws(SystemError) {
-            if let token {
-                latest = try mptcp(token)
-            } else {
-                latest = try tcp()
-            }
+            let new = if let token { try mptcp(token) } else { try tcp() }
+            latest = new ?? latest
+            return new
         } catch {
             return latest
         }
-        return latest
+    }
+
+    /// The cookies of all TCP sockets that carry it, by which their ends are told (`SocketEnds`).
+    package var cookies: [UInt64] { token == nil ? [cookie] : roll.entries.map(\.cookie) }
+
+    /// Those that were found since this was asked last.
+    package mutating func takeNewCookies() -> [UInt64] {
+        defer { newCookies = [] }
+        return newCookies
+    }
+
+    /// One of its TCP sockets has ended.
+    ///
+    /// - Parameter last: that socket's last counters.
+    /// - Returns: the latest sample with them; nil for a socket that is none of its own.
+    package mutating func ended(_ ended: UInt64, _ last: SubflowSample) -> TransportSample? {
+        guard var sample = latest else { return nil }
+        var last = last
+        last.state = .closed
+        if token != nil {
+            let known = roll.entries.first { $0.cookie == ended }?.id
+            guard let id = known ?? ending.first(where: { $0.cookie == ended })?.sample.id else { return nil }
+            // Of one that fell back its first subflow is all there is.
+            last.id = if case .tcp = sample.kind { 0 } else { id }
+            ending.removeAll { $0.cookie == ended }
+        } else if ended != cookie {
+            return nil
+        }
+        if let place = sample.subflows.firstIndex(where: { $0.id == last.id }) {
+            sample.subflows[place] = last
+        } else {
+            sample.subflows.append(last)
+        }
+        latest = sample
+        return sample
     }
 
     /// Whether the peer has acknowledged all that was written.
@@ -155,18 +195,27 @@ package struct DiagnosedSocket: Sendable {
             // In the order of the questions.
             let id = entries[place].id
             place += 1
-            if let sample = found.flatMap({ Self.subflow($0, id) }) {
+            // One that the connection has let go of is no file's any more, and takes its time to end.
+            if let found, found.inode == whole?.inode, let sample = Self.subflow(found, id) {
                 subflows.append(sample)
             } else {
                 gone.append(id)
             }
         }
+        let now = MonotonicTime.now
+        for entry in entries where gone.contains(entry.id) {
+            guard var last = latest?.subflows.first(where: { $0.id == entry.id }) else { continue }
+            last.state = .closed
+            ending.append((last, entry.cookie, now.advanced(by: Self.endPatience)))
+        }
+        ending.removeAll { $0.until <= now }
         roll.remove(gone)
         guard let whole else { return nil }
         // It fell back: then it is its first subflow.
         guard let connection = whole.connection else { return try tcp() }
-        let now = MonotonicTime.now
-        if roll.isNew, let sample = try first(whole.inode, interface: whole.interface) { subflows.append(sample) }
+        if roll.isNew, let sample = try first(whole.inode, interface: whole.interface) {
+            subflows.append(sample)
+        }
         if roll.wantsSearch(
             total: connection.totalSubflows, additional: connection.additionalSubflows, at: now)
         {
@@ -176,7 +225,8 @@ package struct DiagnosedSocket: Sendable {
             roll.searchEnded(at: now)
         }
         return TransportSample(
-            kind: .mptcp(token: token.value), subflows: subflows, connection: connection)
+            kind: .mptcp(token: token.value), subflows: subflows + ending.map(\.sample),
+            connection: connection)
     }
 
     /// - Returns: the subflows that were not known.
@@ -200,7 +250,8 @@ package struct DiagnosedSocket: Sendable {
         _ inode: UInt32, interface: InterfaceIndex
     ) throws(SystemError) -> SubflowSample? {
         var first: SubflowSample?
-        try source.ask([.socket(local: local, remote: remote, interface: interface, cookie: nil)]) { _, found in
+        try source.ask([.socket(local: local, remote: remote, interface: interface, cookie: nil)]) {
+            _, found in
             if let found, found.inode == inode { first = ingest(found) }
         }
         return first
@@ -212,6 +263,7 @@ package struct DiagnosedSocket: Sendable {
             let id = roll.note(
                 cookie: found.cookie, local: found.local, remote: found.remote, interface: found.interface)
         else { return nil }
+        newCookies.append(found.cookie)
         return Self.subflow(found, id)
     }
 

@@ -53,6 +53,14 @@ struct SocketDiagnosis {
         self.info = info
     }
 
+    /// The socket's cookie, without reading the rest; nil for a message that is cut.
+    static func cookie(of message: NetlinkMessage) -> UInt64? {
+        guard message.type == messageType, let low = message.payload.number(UInt32.self, at: 44),
+            let high = message.payload.number(UInt32.self, at: 48)
+        else { return nil }
+        return UInt64(high) << 32 | UInt64(low)
+    }
+
     /// INET_DIAG_INFO as the structure it is of this kind of socket: what an older kernel leaves out is 0. Nil where the
     /// kernel gave none.
     func information<Value: BitwiseCopyable>(_ zero: Value) -> Value? {

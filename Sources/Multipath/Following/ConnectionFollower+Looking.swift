@@ -16,7 +16,7 @@ extension ConnectionFollower {
             {
                 return .nothingWaits
             }
-            guard var sample = state.socket?.sample() else {
+            guard var sample = takeSample(&state) else {
                 endIfGone(&state)
                 return .closed
             }
@@ -75,6 +75,26 @@ extension ConnectionFollower {
         if let probe { loan? { probe.restore($0) } }
     }
 
+    /// One of the TCP sockets of a connection that is known by name has ended; its last counters are all that is left of it.
+    func subflowEnded(_ cookie: UInt64, _ last: SubflowSample) {
+        state.withLock { state in
+            guard let sample = state.socket?.ended(cookie, last) else { return }
+            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+        }
+    }
+
+    /// Whether a connection that is known by name goes on without any subflow; where it does not go on this stops.
+    func isWithoutSubflows() -> Bool {
+        state.withLock { state in
+            guard state.socket != nil else { return false }
+            guard let sample = takeSample(&state) else {
+                endIfGone(&state)
+                return false
+            }
+            return sample.subflows.allSatisfy { $0.state == .closed }
+        }
+    }
+
     /// The kernel has told of the connection's end.
     func connectionEnded() { state.withLock { endIfGone(&$0) } }
 
@@ -83,12 +103,34 @@ extension ConnectionFollower {
     /// Of a socket that another program holds, that program's close is the end.
     private func endIfGone(_ state: inout State) {
         guard state.socket?.loan != nil else { return }
-        monitor.runtime.thread.submit { [weak self] in self?.stop() }
+        // The last counters of its subflows are told a moment later.
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: Self.lastCounters)) { [weak self] in
+            self?.stop()
+        }
     }
 
     func endIdleProbe(_ state: inout State) {
         if let number = state.socket?.number { state.probe?.restore(number) }
         state.probe = nil
+    }
+
+    /// What the kernel counts; and whose ends are to be told is told.
+    private func takeSample(_ state: inout State) -> TransportSample? {
+        let sample = state.socket?.sample()
+        noteNewCookies(&state)
+        return sample
+    }
+
+    func forgetCookies(_ state: inout State) {
+        guard let cookies = state.socket?.cookies, !cookies.isEmpty else { return }
+        monitor.runtime.thread.submit { [lent = monitor.runtime.lentConnections] in lent.remove(cookies) }
+    }
+
+    func noteNewCookies(_ state: inout State) {
+        guard let new = state.socket?.takeNewCookies(), !new.isEmpty else { return }
+        monitor.runtime.thread.submit { [weak self, lent = monitor.runtime.lentConnections] in
+            if let self { lent.add(new, of: self) }
+        }
     }
 
     func sample(_ state: inout State, _ naming: TransferMeter.Naming) {

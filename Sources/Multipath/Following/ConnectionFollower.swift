@@ -10,7 +10,7 @@ import Synchronization
 /// The kernel's tables are watched for nothing. Samples are taken only while bytes are outstanding (say `didSend`) or
 /// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
-public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
+public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMember, Sendable {
     struct State: ~Copyable {
         /// Nil after the end.
         var socket: FollowedSocket?
@@ -53,6 +53,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// those are far apart because there are many connections.
     static let longestGlance = Duration.seconds(1)
     static let glancesBetweenBookings = 8
+    /// How long after the end of another program's connection its last counters are waited for.
+    static let lastCounters = Duration.milliseconds(50)
 
     /// - Parameters:
     ///   - sample: the socket's state now.
@@ -104,6 +106,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         let latest = monitor.latestPath
         let isOpen = state.withLock { state in
             state.firstSnapshot = latest
+            noteNewCookies(&state)
             return state.socket != nil
         }
         guard isOpen else { return }
@@ -262,6 +265,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             sample(&state, .all)
             // Its owner may go on using the socket.
             endIdleProbe(&state)
+            forgetCookies(&state)
             state.socket = nil
             state.meter.end()
             state.newListeners = []

@@ -35,6 +35,17 @@ struct FollowedSocket: ~Copyable {
         return diagnosed?.sample()
     }
 
+    /// The TCP sockets of one that is known by name; none for one that this process holds.
+    var cookies: [UInt64] { diagnosed?.cookies ?? [] }
+
+    /// Those that were found since this was asked last.
+    mutating func takeNewCookies() -> [UInt64] { diagnosed?.takeNewCookies() ?? [] }
+
+    /// One of them has ended: the latest sample, with its last counters.
+    mutating func ended(_ cookie: UInt64, _ last: SubflowSample) -> TransportSample? {
+        diagnosed?.ended(cookie, last)
+    }
+
     /// Whether the peer has acknowledged all that was written.
     func isAllAcknowledged() -> Bool {
         if let number { return TransportSample.isAllAcknowledged(number) }

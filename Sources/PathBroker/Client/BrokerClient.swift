@@ -196,8 +196,23 @@ package final class BrokerClient: @unchecked Sendable {
         setTimer()
     }
 
+    /// Packets that are read at once: then other work of the thread gets its turn, and epoll calls again.
+    private static let packetsAtOnce = 64
+    /// What the daemon may send in a second. It passes on 16 announcements of a peer, and for each subflow that comes or goes an
+    /// event; what says more is no daemon of ours, and is left alone for a while.
+    static let packetsPerSecond = 20_000
+    private var received: (since: MonotonicTime, count: Int) = (.zero, 0)
+
+    private func isTooMuch(at now: MonotonicTime) -> Bool {
+        if received.since.duration(to: now) >= .seconds(1) { received = (now, 0) }
+        received.count += 1
+        return received.count > Self.packetsPerSecond
+    }
+
     private func receive() {
-        while let link {
+        for _ in 0..<Self.packetsAtOnce {
+            guard let link else { return }
+            guard !isTooMuch(at: .now) else { return fail(.brokerRefused("it floods")) }
             let bytes: [UInt8]
             do throws(SystemError) {
                 guard

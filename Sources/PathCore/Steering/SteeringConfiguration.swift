@@ -23,7 +23,8 @@ package struct SteeringConfiguration: Sendable, Hashable {
     package init(
         mode: MultipathMode, policy: PathPolicy = PathPolicy(), isAcceptor: Bool = false,
         isAlone: Bool = true,
-        pathLossTimeout: Duration = SteeringTuning.pathLossTimeout, hasHints: Bool = true, isLent: Bool = false
+        pathLossTimeout: Duration = SteeringTuning.pathLossTimeout, hasHints: Bool = true,
+        isLent: Bool = false
     ) {
         self.mode = mode
         self.policy = policy

@@ -143,7 +143,7 @@ struct SocketDiagnosisTests {
             // The first one ends; a third is no second.
             try commands.destroySubflow(connection.token, local: connection.local, remote: server.unmapped)
             try connection.waitForSubflows(1)
-            #expect(known.sample()?.subflows.map(\.id) == [2])
+            #expect(known.sample()?.subflows.filter(\.state.carriesData).map(\.id) == [2])
 
             // What waits for an acknowledgement is told.
             var position = 0
@@ -157,7 +157,9 @@ struct SocketDiagnosisTests {
         try log.stop()
     }
 
-    @Test("is no other than it was: a token or an address that names another socket now is none", .needsNamespaces, .inNamespace)
+    @Test(
+        "is no other than it was: a token or an address that names another socket now is none",
+        .needsNamespaces, .inNamespace)
     func others() throws {
         let listener = try StreamSocket(.ipv4, .mptcp)
         try listener.listen(on: IPEndpoint("127.0.0.1", 0))
@@ -190,6 +192,57 @@ struct SocketDiagnosisTests {
         #expect(Known(0, source) == nil)
     }
 
+    @Test("has told what it carried when it is closed", .needsNamespaces, .inNamespace)
+    func ends() async throws {
+        let listener = try StreamSocket(.ipv4, .mptcp)
+        try listener.listen(on: IPEndpoint("127.0.0.1", 0))
+        let bound = SocketOption.localEndpoint(of: listener.descriptor.number)
+        let endpoint = try #require(bound)
+        let seen = Locked<[UInt64: SubflowSample]>([:])
+        nonisolated(unsafe) let ends = SocketEnds(on: .shared)
+        try EventThread.shared.perform { () throws(SystemError) in
+            try ends.start { _ in
+                true
+            } _: { cookie, sample in
+                seen.withLock { $0[cookie] = sample }
+            } loss: {
+            }
+        }
+        let source = DiagnosisSource()
+        for transport in [TransportProtocol.tcp, .mptcp] {
+            let cookies = try carry(5_000, to: endpoint, transport, listener, source)
+            #expect(cookies.count == 1)
+            try await Program.wait("the end") { seen.withLock { seen in cookies.allSatisfy { seen[$0] != nil } } }
+            let last = seen.withLock { seen in cookies.compactMap { seen[$0] } }
+            #expect(last.map(\.bytesSent) == [5_000])
+        }
+        try EventThread.shared.perform { ends.stop() }
+    }
+
+    /// Sends so many bytes over a connection of its own, and closes that.
+    ///
+    /// - Returns: the cookies of the TCP sockets that carried them.
+    private func carry(
+        _ count: Int, to endpoint: IPEndpoint, _ transport: TransportProtocol, _ listener: borrowing StreamSocket,
+        _ source: DiagnosisSource
+    ) throws -> [UInt64] {
+        let client = try StreamSocket(.ipv4, transport)
+        _ = try client.connect(to: endpoint)
+        try wait(client.descriptor.number, POLLOUT)
+        try wait(listener.descriptor.number, POLLIN)
+        guard let server = listener.accept() else { throw SystemError("accept", errno: EAGAIN) }
+        guard var known = DiagnosedSocket(of: client.descriptor.number, by: source) else {
+            throw SystemError("diagnose", errno: ENOTCONN)
+        }
+        _ = known.sample()
+        let bytes = [UInt8](repeating: 1, count: count)
+        guard bytes.withUnsafeBytes({ client.write($0) }) == .moved(count) else {
+            throw SystemError("write", errno: EAGAIN)
+        }
+        try wait(server.descriptor.number, POLLIN)
+        return known.cookies
+    }
+
     @Test("costs some microseconds a sample", .needsNamespaces, .inNamespace)
     func cost() throws {
         let network = try Network()
@@ -207,7 +260,9 @@ struct SocketDiagnosisTests {
         let byName = time { _ = known.sample() }
         let byDescriptor = time { _ = TransportSample.read(number) }
         let glance = time { _ = known.isAllAcknowledged }
-        print("measured: a sample by name \(byName) ns, by descriptor \(byDescriptor) ns; a glance \(glance) ns")
+        print(
+            "measured: a sample by name \(byName) ns, by descriptor \(byDescriptor) ns; a glance \(glance) ns"
+        )
         // Ten times what it takes on a machine that is idle.
         #expect(byName < 100_000)
     }
@@ -226,7 +281,8 @@ struct SocketDiagnosisTests {
             let after = comparable(connection.sample)
             if before == after, after?.connection?.outstanding == 0 { return }
             guard MonotonicTime.now < deadline else {
-                throw Program.TimedOut(description: "the connection does not come to rest: \(connection.sample)")
+                throw Program.TimedOut(
+                    description: "the connection does not come to rest: \(connection.sample)")
             }
         }
     }

@@ -1,0 +1,432 @@
+// What makes two sides the same, from what they agreed on last and what each has now.
+//
+// Rules:
+//  1. A side has changed a path where it differs from what was agreed; what was never agreed is new. Only one side has changed:
+//     the other gets the change. Both have: the contents decide whether it is a conflict.
+//  2. A conflict keeps both: one version gets another name. A change is stronger than a deletion.
+//  3. Deleted is only what was agreed, and is unchanged on the side where it is deleted. Where more would go than the
+//     limit allows, or a side that had files has none at all, nothing is deleted.
+//  4. What can't be seen (a folder that can't be listed) is not gone.
+//  5. Each action names the version that it expects. What changed meanwhile fails it, and the next pass decides anew. A pass may
+//     leave a path for the next one: where a file stands in a folder's place, first the one goes.
+
+/// Everything a plan depends on.
+public struct SyncSituation: Sendable {
+    /// What both sides had.
+    public var agreed: [SyncPath: AgreedItem] = [:]
+    /// What the folder has.
+    public var local: [SyncPath: LocalItem] = [:]
+    /// What the server has.
+    public var remote: [SyncPath: RemoteItem] = [:]
+    /// What was noted before it was done.
+    public var intents: [SyncPath: Intent] = [:]
+    /// Folders and files here that can't be read, with all that is in them.
+    public var unknown: Set<SyncPath> = []
+    /// Files whose contents were compared and differ.
+    public var different: [SyncPath: DifferentVersions] = [:]
+
+    /// Nothing on either side.
+    public init() {}
+
+    /// Two versions of a path that are not the same content.
+    public struct DifferentVersions: Sendable, Hashable {
+        var local: LocalVersion
+        var remote: RemoteVersion
+    }
+}
+
+/// Decides what to do. It does nothing.
+public struct Reconciler: Sendable {
+    /// What the user wants.
+    public struct Options: Sendable {
+        /// Which way changes go.
+        public var direction = SyncDirection.both
+        /// How many files and folders may be deleted in one run, on both sides together. 100 unless set.
+        public var maximumDeletions = 100
+        /// Whether everything on a side may be deleted because the other side is empty.
+        public var allowsEmptying = false
+        /// Stands in a loser's name: whose version it is, and when it lost.
+        public var conflictLabel = "this machine"
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let options: Options
+    private let situation: SyncSituation
+    private var plan = SyncPlan()
+    private var taken: Set<SyncPath> = []
+    /// Left alone in this pass, with all that is in them.
+    private var blocked: Set<SyncPath>
+    private var isBlocking = false
+    /// Folders that hold something afterwards.
+    private var neededLocal: Set<SyncPath> = []
+    private var neededRemote: Set<SyncPath> = []
+    private var folders: [SyncPath] = []
+
+    /// What to do.
+    public static func plan(_ situation: SyncSituation, _ options: Options) -> SyncPlan {
+        var reconciler = Reconciler(situation, options)
+        reconciler.decide()
+        return reconciler.plan
+    }
+
+    private init(_ situation: SyncSituation, _ options: Options) {
+        self.situation = situation
+        self.options = options
+        blocked = situation.unknown
+        isBlocking = !blocked.isEmpty
+    }
+
+    private var paths: [SyncPath] {
+        var all = Set(situation.agreed.keys)
+        all.formUnion(situation.local.keys)
+        all.formUnion(situation.remote.keys)
+        all.formUnion(situation.unknown)
+        return all.sorted()
+    }
+
+    private mutating func decide() {
+        let renames = RenameFinder(situation, options.direction)
+        for path in paths {
+            if isBlocked(path) {
+                keep(path)
+                continue
+            }
+            if let rename = renames.byPath[path] {
+                if rename.from == path { add(rename) }
+                continue
+            }
+            decide(path)
+        }
+        for folder in folders.reversed() where !isBlocked(folder) { decideFolder(folder) }
+        limitDeletions()
+        let order = plan.actions.enumerated().sorted {
+            ($0.element.phase.rawValue, $0.offset) < ($1.element.phase.rawValue, $1.offset)
+        }
+        plan.actions = order.map(\.element)
+        // Folders were decided from the deepest up; they are made from the top down.
+        let made = plan.actions.filter { $0.phase == .folders }.sorted { $0.path < $1.path }
+        if let first = plan.actions.firstIndex(where: { $0.phase == .folders }) {
+            plan.actions.replaceSubrange(first..<first + made.count, with: made)
+        }
+    }
+
+    private mutating func add(_ rename: RenameFinder.Rename) {
+        plan.actions.append(rename.action)
+        for folder in rename.to.ancestors {
+            neededLocal.insert(folder)
+            neededRemote.insert(folder)
+        }
+    }
+
+    // MARK: What is left alone
+
+    private func isBlocked(_ path: SyncPath) -> Bool {
+        isBlocking && (blocked.contains(path) || path.ancestors.contains(where: blocked.contains))
+    }
+
+    private mutating func block(_ path: SyncPath) {
+        blocked.insert(path)
+        isBlocking = true
+        keep(path)
+    }
+
+    /// The folders of what is left alone stay.
+    private mutating func keep(_ path: SyncPath) {
+        for folder in path.ancestors {
+            neededLocal.insert(folder)
+            neededRemote.insert(folder)
+        }
+    }
+
+    // MARK: One path
+
+    private enum Change {
+        case none
+        /// As it was agreed; a file whose numbers alone are new.
+        case touched
+        case changed
+        case gone
+    }
+
+    private mutating func decide(_ path: SyncPath) {
+        let (agreed, local, remote) = (
+            situation.agreed[path], situation.local[path], situation.remote[path]
+        )
+        switch (local, remote) {
+        case (.other?, _):
+            if agreed != nil || remote != nil {
+                let reason = "here is no file or folder but a link or a device; it is left alone"
+                plan.troubles.append(SyncTrouble(path, reason))
+            }
+            block(path)
+        case (.file(let version, let content)?, .folder?):
+            decideFileAgainstFolder(path, agreed, version, content)
+        case (.folder?, .file(let version)?):
+            decideFolderAgainstFile(path, agreed, version)
+        case (.folder?, _), (_, .folder?): folders.append(path)
+        case (nil, nil):
+            if agreed?.isFolder == true { folders.append(path) } else { plan.actions.append(.forget(path)) }
+        default: decideFile(path, agreed, local, remote)
+        }
+    }
+
+    private mutating func decideFile(
+        _ path: SyncPath, _ agreed: AgreedItem?, _ local: LocalItem?, _ remote: RemoteItem?
+    ) {
+        guard case .file(let oldLocal, let oldRemote, let oldContent)? = agreed else {
+            return decideNewFile(path, local, remote)
+        }
+        let (here, there) = (change(local, oldLocal, oldContent), change(remote, oldRemote))
+        switch (local, remote) {
+        case (.file(let version, let content)?, .file(let remoteVersion)?):
+            keepOnBothSides(path)
+            switch (here, there) {
+            case (.none, .none): break
+            case (.touched, .none): agree(path, version, remoteVersion, oldContent)
+            case (.changed, .none):
+                carry(.upload(path, version, replacing: remoteVersion), options.direction.pushes)
+            case (.none, _), (.touched, _):
+                carry(.download(path, remoteVersion, replacing: version), options.direction.pulls)
+            default: decideBothChanged(path, version, content, remoteVersion)
+            }
+        case (.file(let version, _)?, _):
+            decideGoneThere(path, version, isChanged: here == .changed)
+        case (_, .file(let remoteVersion)?):
+            decideGoneHere(path, remoteVersion, isChanged: there == .changed)
+        default: plan.actions.append(.forget(path))
+        }
+    }
+
+    private mutating func decideNewFile(_ path: SyncPath, _ local: LocalItem?, _ remote: RemoteItem?) {
+        switch (local, remote) {
+        case (.file(let version, let content)?, .file(let remoteVersion)?):
+            keepOnBothSides(path)
+            decideBothChanged(path, version, content, remoteVersion)
+        case (.file(let version, _)?, _):
+            if options.direction.pushes { keepOnBothSides(path) } else { keepHere(path) }
+            carry(.upload(path, version, replacing: nil), options.direction.pushes)
+        case (_, .file(let remoteVersion)?):
+            if options.direction.pulls { keepOnBothSides(path) } else { keepThere(path) }
+            carry(.download(path, remoteVersion, replacing: nil), options.direction.pulls)
+        default: break
+        }
+    }
+
+    /// The server has lost the file.
+    private mutating func decideGoneThere(_ path: SyncPath, _ version: LocalVersion, isChanged: Bool) {
+        if options.direction == .push || isChanged && options.direction.pushes {
+            keepOnBothSides(path)
+            plan.actions.append(.upload(path, version, replacing: nil))
+        } else if isChanged {
+            keepHere(path)
+            plan.left += 1
+        } else {
+            plan.actions.append(.deleteLocal(path, version))
+        }
+    }
+
+    /// The file was deleted here.
+    private mutating func decideGoneHere(_ path: SyncPath, _ version: RemoteVersion, isChanged: Bool) {
+        if options.direction == .pull || isChanged && options.direction.pulls {
+            keepOnBothSides(path)
+            plan.actions.append(.download(path, version, replacing: nil))
+        } else if isChanged {
+            keepThere(path)
+            plan.left += 1
+        } else {
+            plan.actions.append(.deleteRemote(path, version))
+        }
+    }
+
+    private mutating func decideBothChanged(
+        _ path: SyncPath, _ local: LocalVersion, _ content: ContentHash?, _ remote: RemoteVersion
+    ) {
+        if let intent = situation.intents[path], intent.content == content, intent.remote.matches(remote) {
+            return agree(path, local, remote, intent.content)
+        }
+        let known = situation.different[path]
+        let isDifferent =
+            known == SyncSituation.DifferentVersions(local: local, remote: remote)
+            || (remote.size != nil && remote.size != local.size)
+        if isDifferent { conflict(path) } else { plan.actions.append(.compare(path, local, remote)) }
+    }
+
+    // MARK: A file in a folder's place
+
+    private mutating func decideFileAgainstFolder(
+        _ path: SyncPath, _ agreed: AgreedItem?, _ version: LocalVersion, _ content: ContentHash?
+    ) {
+        defer { block(path) }
+        if case .file(let old, _, let oldContent)? = agreed,
+            change(.file(version, content), old, oldContent) != .changed
+        {
+            carry(.deleteLocal(path, version), options.direction.pulls)
+        } else if agreed?.isFolder == true, let deletions = deletionsOfRemote(path), options.direction.pushes
+        {
+            plan.actions += deletions
+        } else {
+            conflict(path)
+        }
+    }
+
+    private mutating func decideFolderAgainstFile(
+        _ path: SyncPath, _ agreed: AgreedItem?, _ version: RemoteVersion
+    ) {
+        defer { block(path) }
+        if case .file(_, let old, _)? = agreed, old.matches(version) {
+            carry(.deleteRemote(path, version), options.direction.pushes)
+        } else if agreed?.isFolder == true, let deletions = deletionsOfLocal(path), options.direction.pulls {
+            plan.actions += deletions
+        } else {
+            conflict(path)
+        }
+    }
+
+    /// What empties a folder on the server and deletes it; nil where something in it is not as it was agreed.
+    private func deletionsOfRemote(_ folder: SyncPath) -> [SyncAction]? {
+        var (files, folders) = ([SyncAction](), [SyncAction.deleteRemoteFolder(folder)])
+        for (path, item) in situation.remote where path.isInside(folder) {
+            switch (item, situation.agreed[path]) {
+            case (.folder, .folder?): folders.append(.deleteRemoteFolder(path))
+            case (.file(let version), .file(_, let old, _)?) where old.matches(version):
+                files.append(.deleteRemote(path, version))
+            default: return nil
+            }
+        }
+        return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
+    }
+
+    private func deletionsOfLocal(_ folder: SyncPath) -> [SyncAction]? {
+        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
+        var (files, folders) = ([SyncAction](), [SyncAction.deleteLocalFolder(folder)])
+        for (path, item) in situation.local where path.isInside(folder) {
+            switch (item, situation.agreed[path]) {
+            case (.folder, .folder?): folders.append(.deleteLocalFolder(path))
+            case (.file(let version, let content), .file(let old, _, let oldContent)?)
+            where change(.file(version, content), old, oldContent) != .changed:
+                files.append(.deleteLocal(path, version))
+            default: return nil
+            }
+        }
+        return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
+    }
+
+    // MARK: Folders
+
+    private mutating func decideFolder(_ path: SyncPath) {
+        let isAgreed = situation.agreed[path]?.isFolder == true
+        let (isHere, isThere) = (
+            situation.local[path]?.isFolder == true, situation.remote[path]?.isFolder == true
+        )
+        switch (isHere, isThere) {
+        case (true, true):
+            if !isAgreed { plan.actions.append(.agree(path, .folder)) }
+            keepOnBothSides(path)
+        case (true, false):
+            if isAgreed, options.direction != .push, !neededRemote.contains(path) {
+                if neededLocal.contains(path) {
+                    keepHere(path)
+                } else {
+                    plan.actions.append(.deleteLocalFolder(path))
+                }
+            } else if options.direction.pushes {
+                plan.actions.append(.makeRemoteFolder(path))
+                keepOnBothSides(path)
+            } else {
+                keepHere(path)
+            }
+        case (false, true):
+            if isAgreed, options.direction != .pull, !neededLocal.contains(path) {
+                if neededRemote.contains(path) {
+                    keepThere(path)
+                } else {
+                    plan.actions.append(.deleteRemoteFolder(path))
+                }
+            } else if options.direction.pulls {
+                plan.actions.append(.makeLocalFolder(path))
+                keepOnBothSides(path)
+            } else {
+                keepThere(path)
+            }
+        case (false, false): plan.actions.append(.forget(path))
+        }
+    }
+
+    private mutating func keepHere(_ path: SyncPath) {
+        if let parent = path.parent {
+            for folder in [parent] + parent.ancestors { neededLocal.insert(folder) }
+        }
+    }
+
+    private mutating func keepThere(_ path: SyncPath) {
+        if let parent = path.parent {
+            for folder in [parent] + parent.ancestors { neededRemote.insert(folder) }
+        }
+    }
+
+    private mutating func keepOnBothSides(_ path: SyncPath) {
+        keepHere(path)
+        keepThere(path)
+    }
+
+    // MARK: Words
+
+    private func change(_ local: LocalItem?, _ old: LocalVersion, _ oldContent: ContentHash) -> Change {
+        guard case .file(let version, let content)? = local else { return .gone }
+        if version == old { return .none }
+        return content == oldContent ? .touched : .changed
+    }
+
+    private func change(_ remote: RemoteItem?, _ old: RemoteVersion) -> Change {
+        guard case .file(let version)? = remote else { return .gone }
+        return old.matches(version) ? .none : .changed
+    }
+
+    private mutating func carry(_ action: SyncAction, _ isAllowed: Bool) {
+        if isAllowed { plan.actions.append(action) } else { plan.left += 1 }
+    }
+
+    private mutating func agree(
+        _ path: SyncPath, _ local: LocalVersion, _ remote: RemoteVersion, _ content: ContentHash
+    ) {
+        plan.actions.append(.agree(path, .file(local, remote, content)))
+    }
+
+    private mutating func conflict(_ path: SyncPath) {
+        let (local, remote, agreed, takenNow) = (situation.local, situation.remote, situation.agreed, taken)
+        let other = path.conflictName(options.conflictLabel) {
+            local[$0] != nil || remote[$0] != nil || agreed[$0] != nil || takenNow.contains($0)
+        }
+        taken.insert(other)
+        keepOnBothSides(path)
+        plan.actions.append(
+            options.direction == .push ? .keepRemoteAs(path, to: other) : .keepLocalAs(path, to: other))
+    }
+
+    private mutating func limitDeletions() {
+        let deletions = plan.actions.filter(\.isDeletion)
+        guard !deletions.isEmpty else { return }
+        if deletions.count > options.maximumDeletions {
+            refuseDeletions(
+                """
+                \(deletions.count) deletions are more than the \(options.maximumDeletions) that are allowed at once: \
+                nothing is deleted; if they are meant, say --max-delete \(deletions.count)
+                """)
+        } else if !options.allowsEmptying, situation.agreed.count > 1,
+            situation.local.isEmpty || situation.remote.isEmpty
+        {
+            refuseDeletions(
+                """
+                \(situation.local.isEmpty ? "the folder" : "the server") is empty, which may be a fault: nothing is \
+                deleted on the other side; if it is meant, say --max-delete \(deletions.count)
+                """)
+        }
+    }
+
+    private mutating func refuseDeletions(_ reason: String) {
+        plan.actions.removeAll(where: \.isDeletion)
+        plan.troubles.append(SyncTrouble(nil, reason))
+    }
+}

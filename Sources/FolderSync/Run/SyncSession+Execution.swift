@@ -1,0 +1,424 @@
+#if HTTP && Outbox
+    import Glibc
+    import MultipathHTTP
+
+    extension SyncSession {
+        /// A file that is larger goes alone, and goes on where it stopped.
+        static let largeFile: Int64 = 8 << 20
+        /// Small files of one batch: they are looked at, noted and renamed together.
+        static let mostInBatch = 32
+        static let largestBatch: Int64 = 16 << 20
+
+        /// What one worker does in one go.
+        enum Job: Sendable {
+            case uploads([Upload])
+            case downloads([Download])
+            case other(SyncAction)
+        }
+
+        struct Upload: Sendable {
+            var path: SyncPath
+            var version: LocalVersion
+            var replaced: RemoteVersion?
+        }
+
+        struct Download: Sendable {
+            var path: SyncPath
+            var version: RemoteVersion
+            var replaced: LocalVersion?
+        }
+
+        /// Does what a plan says, phase by phase. What fails is a trouble, and ends nothing else.
+        ///
+        /// - Throws: `CancellationError`, and what ends all.
+        func execute(_ plan: SyncPlan) async throws {
+            for phase in SyncAction.Phase.allCases where phase != .record {
+                let actions = plan.actions.filter { $0.phase == phase }
+                guard !actions.isEmpty, !state.value.isOver else { continue }
+                let jobs = Self.jobs(actions)
+                // A folder is made before what is in it, and deleted after that.
+                let isOrdered = phase == .folders || phase == .emptyFolders || phase == .conflicts
+                try await run(jobs, at: isOrdered ? 1 : transfers)
+            }
+        }
+
+        private static func jobs(_ actions: [SyncAction]) -> [Job] {
+            var jobs: [Job] = []
+            var (uploads, downloads) = ([Upload](), [Download]())
+            var (sent, received) = (Int64(0), Int64(0))
+            func flushUploads() {
+                if !uploads.isEmpty { jobs.append(.uploads(uploads)) }
+                (uploads, sent) = ([], 0)
+            }
+            func flushDownloads() {
+                if !downloads.isEmpty { jobs.append(.downloads(downloads)) }
+                (downloads, received) = ([], 0)
+            }
+            for action in actions {
+                switch action {
+                case .upload(let path, let version, let replaced):
+                    let upload = Upload(path: path, version: version, replaced: replaced)
+                    guard version.size <= largeFile else {
+                        jobs.append(.uploads([upload]))
+                        continue
+                    }
+                    uploads.append(upload)
+                    sent += version.size
+                    if uploads.count >= mostInBatch || sent >= largestBatch { flushUploads() }
+                case .download(let path, let version, let replaced):
+                    let download = Download(path: path, version: version, replaced: replaced)
+                    // Where the server doesn't say how large it is, it may be large.
+                    guard let size = version.size, size <= largeFile else {
+                        jobs.append(.downloads([download]))
+                        continue
+                    }
+                    downloads.append(download)
+                    received += size
+                    if downloads.count >= mostInBatch || received >= largestBatch { flushDownloads() }
+                default: jobs.append(.other(action))
+                }
+            }
+            flushUploads()
+            flushDownloads()
+            return jobs
+        }
+
+        /// - Parameter width: how many jobs run at a time.
+        private func run(_ jobs: [Job], at width: Int) async throws {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                var rest = jobs[...]
+                for worker in 0..<width {
+                    guard let job = rest.popFirst() else { break }
+                    group.addTask {
+                        try await self.perform(job, worker)
+                        return worker
+                    }
+                }
+                while let worker = try await group.next() {
+                    guard !state.value.isOver, let job = rest.popFirst() else { continue }
+                    group.addTask {
+                        try await self.perform(job, worker)
+                        return worker
+                    }
+                }
+            }
+        }
+
+        private func perform(_ job: Job, _ worker: Int) async throws {
+            switch job {
+            case .uploads(let uploads): try await upload(uploads, worker)
+            case .downloads(let downloads): try await download(downloads)
+            case .other(let action):
+                try await attempt(action.path) {
+                    try await self.perform(action)
+                    self.state.report(.done(action))
+                }
+            }
+        }
+
+        /// Does something for a path. That it fails is the path's trouble; what has changed meanwhile is looked at again.
+        ///
+        /// - Returns: whether it was done.
+        @discardableResult
+        func attempt(_ path: SyncPath, _ body: () async throws -> Void) async throws -> Bool {
+            do {
+                try await body()
+                return true
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch let error as Outdated {
+                for path in error.paths { state.isOutdated(path) }
+                if let reason = error.reason { state.trouble(path, reason) }
+            } catch let error as WebDAVError {
+                state.isOutdated(path)
+                if error.isFinal { state.update { $0.isOver = true } }
+                state.trouble(path, "\(error)")
+            } catch let error as FileError {
+                if error.isFull { state.update { $0.isOver = true } }
+                state.trouble(path, "\(error)")
+            } catch let error as MultipathHTTPError {
+                try Task.checkCancellation()
+                if error.underlying.map({ "\($0)".contains("No space left") }) == true {
+                    state.update { $0.isOver = true }
+                }
+                state.trouble(path, "\(error)")
+            } catch let error as FolderSyncError {
+                if case .record = error { throw error }
+                state.trouble(path, "\(error)")
+            } catch let error as SyncPath.Malformed {
+                state.trouble(path, "\(error)")
+            }
+            return false
+        }
+
+        /// Something is not as the plan expected. The next pass decides anew.
+        struct Outdated: Error {
+            var paths: [SyncPath]
+            /// Nil where that is nothing to tell.
+            var reason: String?
+
+            init(_ paths: SyncPath..., reason: String? = nil) {
+                self.paths = paths
+                self.reason = reason
+            }
+        }
+
+        // MARK: Small deeds
+
+        private func perform(_ action: SyncAction) async throws {
+            switch action {
+            case .makeLocalFolder(let path):
+                try await onFileThread { [folder] in try folder.makeFolder(path) }
+                try await agree([(path, .folder)])
+            case .makeRemoteFolder(let path):
+                try await client.makeFolder(path)
+                try await agree([(path, .folder)])
+            case .keepLocalAs(let path, let other):
+                try await onFileThread { [folder] in try folder.move(path, to: other) }
+                kept(path, other)
+            case .keepRemoteAs(let path, let other):
+                let isFolder = state.value.remote[path]?.isFolder == true
+                try await moveOnServer(path, to: other, isFolder: isFolder)
+                state.isOutdated(path, other)
+                kept(path, other)
+            case .moveLocal(let path, let other, let version, let remote, let content):
+                try await moveLocal(path, other, version, remote, content)
+            case .moveRemote(let path, let other, let version, let remote, let content):
+                try await moveRemote(path, other, version, remote, content)
+            case .deleteLocal(let path, let version): try await deleteLocal(path, version)
+            case .deleteRemote(let path, let version): try await deleteRemote(path, version)
+            case .deleteLocalFolder(let path):
+                do {
+                    try await onFileThread { [folder] in try folder.removeFolder(path) }
+                } catch let error as FileError where error.code == ENOTEMPTY || error.code == EEXIST {
+                    // Something new is in it.
+                    throw Outdated()
+                }
+                try await agree([(path, nil)])
+                state.update { $0.summary.deletions += 1 }
+            case .deleteRemoteFolder(let path): try await deleteRemoteFolder(path)
+            case .compare(let path, let version, let remote): try await compare(path, version, remote)
+            case .upload, .download, .agree, .forget: preconditionFailure("\(action) is done elsewhere")
+            }
+        }
+
+        private func kept(_ path: SyncPath, _ other: SyncPath) {
+            state.update { $0.summary.conflicts += 1 }
+            state.report(.conflict(path, keptAs: other))
+        }
+
+        private func moveLocal(
+            _ path: SyncPath, _ other: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion,
+            _ content: ContentHash
+        ) async throws {
+            let moved = try await onFileThread { [folder] in
+                guard try folder.version(path) == version else { return LocalVersion?.none }
+                if let parent = other.parent {
+                    for folderPath in parent.ancestors.reversed() + [parent] {
+                        try folder.makeFolder(folderPath)
+                    }
+                }
+                try folder.move(path, to: other)
+                return try folder.version(other)
+            }
+            guard let moved, moved.isSameFile(as: version) else { throw Outdated(path, other) }
+            try await agree([(path, nil), (other, .file(moved, remote, content))])
+            state.update { $0.summary.moves += 1 }
+        }
+
+        private func moveRemote(
+            _ path: SyncPath, _ other: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion,
+            _ content: ContentHash
+        ) async throws {
+            // The source has to be what was agreed: whatever it is otherwise would be taken along.
+            guard let now = try await client.version(path), remote.matches(now) else { throw Outdated(path) }
+            try await store.note([(other, Intent(content: content, remote: remote))])
+            do {
+                try await moveOnServer(path, to: other, isFolder: false)
+            } catch let error as WebDAVError where error.isOutdated {
+                throw Outdated(path, other)
+            }
+            guard let moved = try await client.version(other) else { throw Outdated(path, other) }
+            // A server may give another tag; the size is all there is then.
+            guard remote.matches(moved) || !traits.keepsTags && moved.size == remote.size else {
+                throw Outdated(path, other)
+            }
+            try await agree([(path, nil), (other, .file(version, moved, content))])
+            state.update { $0.summary.moves += 1 }
+        }
+
+        /// Moves to a name that is new.
+        func moveOnServer(_ path: SyncPath, to other: SyncPath, isFolder: Bool) async throws {
+            if !traits.honoursOverwrite, try await client.exists(other, isFolder: isFolder) {
+                throw WebDAVError("MOVE", other.text, 412)
+            }
+            try await client.move(path, to: other, isFolder: isFolder, replacesAny: false)
+        }
+
+        private func compare(_ path: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion) async throws
+        {
+            let content = try await onFileThread { [folder] in
+                let file = try folder.open(path)
+                let content = try file.content()
+                return try file.version() == version ? content : nil
+            }
+            guard let content else { throw Outdated(path) }
+            let fetched = try await fetch(path, remote)
+            fetched.remove(from: folder)
+            if fetched.content == content {
+                try await agree([(path, .file(version, fetched.version, content))])
+            } else {
+                state.update { state in
+                    state.remote[path] = .file(fetched.version)
+                    state.different[path] = SyncSituation.DifferentVersions(
+                        local: version, remote: fetched.version)
+                }
+            }
+        }
+
+        // MARK: Deletions: first out of the way, then looked at, then deleted
+
+        private func deleteLocal(_ path: SyncPath, _ version: LocalVersion) async throws {
+            let token = Self.token("gone")
+            try await store.note([SyncStore.Aside(token: token, path: path, local: version)])
+            let isDeleted: Bool
+            do {
+                isDeleted = try await onFileThread { [folder] in
+                    guard try folder.version(path) == version else { return false }
+                    try folder.takeOut(path, as: token)
+                    return try folder.settle(token, path, version)
+                }
+            } catch {
+                try await store.dropAsides([token])
+                throw error
+            }
+            try await store.dropAsides([token])
+            guard isDeleted else { throw Outdated(path) }
+            try await agree([(path, nil)])
+            state.update { $0.summary.deletions += 1 }
+        }
+
+        private func deleteRemote(_ path: SyncPath, _ version: RemoteVersion) async throws {
+            if traits.honoursTags, let tag = version.strongTag {
+                do {
+                    try await client.delete(path, isFolder: false, tag: tag)
+                } catch let error as WebDAVError where error.status == 412 {
+                    throw Outdated(path)
+                }
+            } else {
+                guard let now = try await client.version(path) else { return try await agree([(path, nil)]) }
+                guard version.matches(now) else { throw Outdated(path) }
+                try await deleteAside(
+                    SyncStore.Aside(token: Self.token("gone"), path: path, remote: version))
+            }
+            try await agree([(path, nil)])
+            state.update { $0.summary.deletions += 1 }
+        }
+
+        private func deleteRemoteFolder(_ path: SyncPath) async throws {
+            guard try await client.exists(path, isFolder: true) else { return try await agree([(path, nil)]) }
+            guard try await client.list(path).count <= 1 else { throw Outdated(path) }
+            try await deleteAside(SyncStore.Aside(token: Self.token("gone"), path: path, isFolder: true))
+            try await agree([(path, nil)])
+            state.update { $0.summary.deletions += 1 }
+        }
+
+        private func deleteAside(_ aside: SyncStore.Aside) async throws {
+            try await makeOwnFolder()
+            try await store.note([aside])
+            do {
+                try await moveOnServer(
+                    aside.path, to: try own.appending(aside.token), isFolder: aside.isFolder)
+            } catch let error as WebDAVError where error.isOutdated {
+                throw Outdated(aside.path)
+            }
+            guard try await settle(aside) else { throw Outdated(aside.path) }
+        }
+
+        /// Deletes what was taken out of its place where it is what it should be, and puts it back otherwise.
+        ///
+        /// - Returns: whether it is deleted.
+        func settle(_ aside: SyncStore.Aside) async throws -> Bool {
+            let place = try own.appending(aside.token)
+            let isExpected: Bool
+            if aside.isFolder {
+                guard try await client.exists(place, isFolder: true) else {
+                    try await store.dropAsides([aside.token])
+                    return true
+                }
+                isExpected = try await client.list(place).count <= 1
+            } else {
+                guard let now = try await client.version(place) else {
+                    try await store.dropAsides([aside.token])
+                    return true
+                }
+                isExpected =
+                    aside.remote.map {
+                        $0.matches(now)
+                            || !traits.keepsTags && $0.size == now.size && $0.modified == now.modified
+                    } ?? false
+            }
+            if isExpected {
+                try await client.delete(place, isFolder: aside.isFolder)
+            } else {
+                do {
+                    try await moveOnServer(place, to: aside.path, isFolder: aside.isFolder)
+                } catch let error as WebDAVError where error.status == 412 {
+                    let other = aside.path.conflictName(options.conflictLabel) { [state] in
+                        state.value.remote[$0] != nil || state.value.agreed[$0] != nil
+                    }
+                    try await moveOnServer(place, to: other, isFolder: aside.isFolder)
+                    kept(aside.path, other)
+                    state.isOutdated(other)
+                }
+            }
+            try await store.dropAsides([aside.token])
+            return isExpected
+        }
+
+        // MARK: Names of this program's own
+
+        static func token(_ kind: String) -> String {
+            "\(kind)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+        }
+
+        func makeOwnFolder() async throws {
+            guard !state.value.hasOwnFolder else { return }
+            try await client.makeFolder(own)
+            state.update { $0.hasOwnFolder = true }
+        }
+    }
+
+    extension LocalFolder {
+        /// Deletes what was taken out of its place where it is what it should be, and puts it back otherwise: under another name
+        /// where its own is taken.
+        ///
+        /// - Returns: whether it is deleted.
+        func settle(_ token: String, _ path: SyncPath, _ version: LocalVersion) throws -> Bool {
+            guard let now = try partVersion(token) else { return true }
+            if now.isSameFile(as: version) {
+                removePart(token)
+                return true
+            }
+            for number in 0...100 {
+                let other =
+                    number == 0
+                    ? path : path.conflictName("a change while it was synchronized") { _ in false }
+                do throws(FileError) {
+                    if try !place(token, at: numbered(other, number), .new) { return false }
+                } catch {
+                    if error.code == ENOENT, let parent = path.parent {
+                        for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
+                    } else if error.code != EEXIST {
+                        throw error
+                    }
+                }
+            }
+            return false
+        }
+
+        private func numbered(_ path: SyncPath, _ number: Int) -> SyncPath {
+            number < 2 ? path : (try? SyncPath(path.text + " \(number)")) ?? path
+        }
+    }
+#endif

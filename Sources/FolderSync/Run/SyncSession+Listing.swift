@@ -1,0 +1,122 @@
+#if HTTP && Outbox
+    extension SyncSession {
+        /// Reads everything that the server has, folder by folder: `Depth: infinity` is forbidden on most (RFC 4918 section
+        /// 9.1.1).
+        func listServer() async throws {
+            var found: [SyncPath: RemoteItem] = [:]
+            var unknown: Set<SyncPath> = []
+            var troubles: [SyncTrouble] = []
+            var waiting: [SyncPath?] = [nil]
+            while !waiting.isEmpty {
+                let batch = waiting
+                waiting = []
+                try await withThrowingTaskGroup(of: FolderListing.self) { group in
+                    var rest = batch[...]
+                    for _ in 0..<transfers {
+                        guard let path = rest.popFirst() else { break }
+                        group.addTask { try await self.listFolder(path) }
+                    }
+                    while let listing = try await group.next() {
+                        if let path = rest.popFirst() { group.addTask { try await self.listFolder(path) } }
+                        troubles += listing.troubles
+                        if listing.isUnknown, let path = listing.path { unknown.insert(path) }
+                        for (path, item) in listing.items {
+                            if found[path] != nil {
+                                troubles.append(SyncTrouble(path, "the server lists it twice"))
+                            }
+                            found[path] = item
+                            guard item.isFolder else { continue }
+                            if path.ancestors.count >= Self.deepestFolder {
+                                unknown.insert(path)
+                                troubles.append(
+                                    SyncTrouble(
+                                        path, "more than \(Self.deepestFolder) folders inside each other"))
+                            } else {
+                                waiting.append(path)
+                            }
+                        }
+                        guard found.count <= Self.mostEntries else {
+                            throw FolderSyncError.server(
+                                "the server lists more than \(Self.mostEntries) files and folders")
+                        }
+                    }
+                }
+            }
+            state.update { [found, unknown, troubles] content in
+                content.remote = found
+                content.unknown = unknown
+                content.listingTroubles = troubles
+                content.outdated = []
+            }
+        }
+
+        private struct FolderListing {
+            var path: SyncPath?
+            var items: [(SyncPath, RemoteItem)] = []
+            var troubles: [SyncTrouble] = []
+            var isUnknown = false
+        }
+
+        private func listFolder(_ path: SyncPath?) async throws -> FolderListing {
+            var listing = FolderListing(path: path)
+            do {
+                for entry in try await client.list(path) {
+                    switch entry.reference {
+                    case .root: continue
+                    case .path(let child) where child == path: continue
+                    case .path(let child):
+                        guard child.parent == path else {
+                            listing.troubles.append(
+                                SyncTrouble(child, "the server lists it in another folder; it is left alone"))
+                            continue
+                        }
+                        if path == nil, child.text.hasPrefix(Self.reserved) { continue }
+                        listing.items.append((spelledAsHere(child), entry.item))
+                    case .unusable(let reason):
+                        listing.troubles.append(
+                            SyncTrouble(path, "the server lists something that can't be here: \(reason)"))
+                    }
+                }
+            } catch {
+                // Without the top nothing is known. Of what is below it, one folder's fault is its own.
+                guard path != nil, error is WebDAVError || error is FolderSyncError else { throw error }
+                if let error = error as? WebDAVError, error.isFinal { throw error }
+                listing.isUnknown = true
+                listing.troubles.append(SyncTrouble(path, "\(error)"))
+            }
+            return listing
+        }
+
+        /// A server that folds names may list one in another form than it was sent in.
+        private func spelledAsHere(_ path: SyncPath) -> SyncPath {
+            guard traits.foldsNames else { return path }
+            return state.update { content in
+                if content.agreed[path] != nil { return path }
+                if content.spellings.isEmpty {
+                    for known in content.agreed.keys { content.spellings[Self.folded(known.text)] = known }
+                }
+                return content.spellings[Self.folded(path.text)] ?? path
+            }
+        }
+
+        /// Asks again about what was not as expected.
+        func lookAgain() async throws {
+            for path in state.value.outdated.sorted() {
+                let item: RemoteItem?
+                do {
+                    item = try await client.list(path, isFolder: false, depth: 0).first?.item
+                } catch let error as WebDAVError where error.status == 404 {
+                    item = nil
+                }
+                if item?.isFolder == true, state.value.remote[path]?.isFolder != true {
+                    // What is in it is new, too.
+                    return try await listServer()
+                }
+                state.update { content in
+                    content.remote[path] = item
+                    content.outdated.remove(path)
+                }
+            }
+        }
+    }
+#endif

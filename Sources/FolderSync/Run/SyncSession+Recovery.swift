@@ -1,0 +1,80 @@
+#if HTTP && Outbox
+    extension SyncSession {
+        /// Settles what an earlier run left behind here: what was to be deleted or replaced, and what had half arrived.
+        func recoverLocal() async throws {
+            for aside in try await store.asides() {
+                guard let version = aside.local else { continue }
+                try await onFileThread { [folder] in
+                    guard let now = try folder.partVersion(aside.token) else { return }
+                    // Another inode is the new file, which had not taken its place yet.
+                    if now.inode == version.inode {
+                        _ = try folder.settle(aside.token, aside.path, version)
+                    } else {
+                        folder.removePart(aside.token)
+                    }
+                }
+                try await store.dropAsides([aside.token])
+            }
+            try await onFileThread { [folder] in
+                for name in try folder.partNames() where name.hasPrefix("new-") { folder.removePart(name) }
+                // A file without a note is one whose note the machine's crash took. It is kept.
+                for name in try folder.partNames() where name.hasPrefix("gone-") {
+                    let path = try SyncPath("recovered \(name)")
+                    try folder.move(part: name, to: path)
+                }
+            }
+        }
+
+        /// The same on the server.
+        func recoverRemote() async throws {
+            guard try await client.exists(own, isFolder: true) else { return }
+            state.update { $0.hasOwnFolder = true }
+            for aside in try await store.asides() where aside.local == nil {
+                try await attempt(aside.path) {
+                    if try await !self.settle(aside) { self.state.isOutdated(aside.path) }
+                }
+            }
+            let kept = Set(traits.appends ? try await store.uploads().map(\.token) : [])
+            for entry in try await client.list(own) {
+                guard case .path(let path) = entry.reference, path.parent == own, !kept.contains(path.name)
+                else { continue }
+                // What has no note and was taken out of its place stays.
+                if path.name.hasPrefix("gone-") { continue }
+                try await client.delete(path, isFolder: entry.item.isFolder)
+            }
+            try await lookAgain()
+        }
+
+        /// Removes what this run needed. What a later run goes on with stays.
+        func tidyUp() async throws {
+            let content = state.value
+            try await onFileThread { [folder] in
+                for name in try folder.partNames()
+                where name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty {
+                    folder.removePart(name)
+                }
+            }
+            if content.troubles.isEmpty {
+                for upload in try await store.uploads() { try await store.dropUpload(upload.path) }
+            }
+            guard content.hasOwnFolder, try await store.uploads().isEmpty,
+                try await store.asides().isEmpty
+            else { return }
+            do {
+                try await client.delete(own, isFolder: true)
+                state.update { content in
+                    content.hasOwnFolder = false
+                    content.lanes = []
+                }
+            } catch let error as WebDAVError {
+                state.trouble(nil, "this program's own folder stays on the server: \(error)")
+            }
+        }
+    }
+
+    extension LocalFolder {
+        func move(part token: String, to path: SyncPath) throws(FileError) {
+            _ = try place(token, at: path, .new)
+        }
+    }
+#endif

@@ -1,0 +1,246 @@
+#if HTTP && Outbox
+    import Foundation
+    import MultipathHTTP
+
+    /// One folder, one server and their record, open as long as this lives: what passes are made with.
+    final class SyncSession: Sendable {
+        /// Where this program keeps files on the server while they are sent: `.mpsync-` and this folder's own number. Every
+        /// client leaves alone what begins so.
+        static let reserved = ".mpsync"
+
+        let folder: LocalFolder
+        let store: SyncStore
+        let client: WebDAVClient
+        let options: Reconciler.Options
+        let transfers: Int
+        let state: RunState
+        /// This program's own folder on the server.
+        let own: SyncPath
+        let traits: ServerTraits
+
+        private static let mostPasses = 8
+        /// A folder on the server may have so many files and folders, at any depth.
+        static let mostEntries = 2_000_000
+        /// Folders inside each other.
+        static let deepestFolder = 128
+
+        /// - Throws: `FolderSyncError`, `FileError`, `MultipathHTTPError`, `WebDAVError`.
+        init(
+            _ configuration: FolderSyncConfiguration, _ client: WebDAVClient,
+            _ report: @escaping @Sendable (SyncEvent) -> Void, folder: LocalFolder, store: SyncStore
+        ) async throws {
+            self.folder = folder
+            self.store = store
+            self.client = client
+            options = configuration.options
+            transfers = max(configuration.transfers, 1)
+            state = RunState(report)
+            let server = configuration.server.description
+            if let recorded = try await store.value("server"), recorded != server {
+                throw FolderSyncError.otherServer(recorded: recorded, asked: server)
+            }
+            // What answers there has to be a WebDAV server, before anything is written.
+            _ = try await client.list(nil, depth: 0)
+            try await store.setValue(server, for: "server")
+            let number: String
+            if let known = try await store.value("number") {
+                number = known
+            } else {
+                number = String(UInt64.random(in: .min ... .max), radix: 36)
+                try await store.setValue(number, for: "number")
+            }
+            own = try SyncPath("\(Self.reserved)-\(number)")
+            traits = try await Self.traits(client, own, store)
+            state.report(.server(Self.words(traits)))
+        }
+
+        private static func traits(
+            _ client: WebDAVClient, _ own: SyncPath, _ store: SyncStore
+        ) async throws -> ServerTraits {
+            if let text = try await store.value("traits"),
+                let known = try? JSONDecoder().decode(ServerTraits.self, from: Data(text.utf8))
+            {
+                return known
+            }
+            try await client.makeFolder(own)
+            let traits = try await ServerTraits.tried(on: client, in: own)
+            try await store.setValue(
+                String(decoding: try JSONEncoder().encode(traits), as: UTF8.self), for: "traits")
+            return traits
+        }
+
+        private static func words(_ traits: ServerTraits) -> String {
+            let words = [
+                traits.honoursTags ? "conditions by entity tag" : "no conditions by entity tag",
+                traits.appends ? "uploads go on where they stopped" : "an upload that breaks begins anew",
+                traits.foldsNames ? "names that differ by case are one" : nil,
+            ]
+            return words.compactMap { $0 }.joined(separator: "; ")
+        }
+
+        // MARK: Passes
+
+        /// Makes both sides the same, as far as that can be done.
+        ///
+        /// - Parameter listsServer: false where the server is as it was after the last call.
+        func run(listsServer: Bool = true) async throws -> SyncSummary {
+            let agreed = try await store.agreed()
+            let intents = try await store.intents()
+            state.update { content in
+                content.agreed = agreed
+                content.intents = intents
+                content.summary = SyncSummary()
+                content.isOver = false
+            }
+            try await recoverLocal()
+            if listsServer {
+                try await listServer()
+                try await recoverRemote()
+            }
+            var previous: [SyncAction] = []
+            for pass in 1...Self.mostPasses {
+                let (plan, troubles) = try await plan()
+                let content = state.value
+                state.update { content in
+                    content.troubles = troubles + plan.troubles
+                    content.summary.left = plan.left
+                }
+                try await record(plan)
+                // What failed twice in the same way fails a third time.
+                guard plan.hasWork else { break }
+                if plan.actions == previous || pass == Self.mostPasses {
+                    reportUndone(plan, troubles: troubles + plan.troubles, earlier: content.troubles)
+                    break
+                }
+                previous = plan.actions
+                state.report(.planned(actions: plan.actions.count, bytes: bytes(of: plan)))
+                try await execute(plan)
+                try await lookAgain()
+                if state.value.isOver { break }
+            }
+            return try await finish()
+        }
+
+        /// What a plan asks for again stays undone: with the reason that its attempt had, where it had one.
+        private func reportUndone(_ plan: SyncPlan, troubles: [SyncTrouble], earlier: [SyncTrouble]) {
+            let reasons = Dictionary(
+                earlier.compactMap { trouble in trouble.path.map { ($0, trouble) } }, uniquingKeysWith: { $1 }
+            )
+            let undone = plan.actions.filter { $0.phase != .record }.map { action in
+                reasons[action.path]
+                    ?? SyncTrouble(action.path, "it changes all the time, here or there; run it again later")
+            }
+            state.update { $0.troubles = troubles + undone }
+        }
+
+        private func plan() async throws -> (SyncPlan, [SyncTrouble]) {
+            let content = state.value
+            var listing = try await onFileThread { [folder] in try folder.list() }
+            try await readChanged(&listing, content)
+            var situation = SyncSituation()
+            situation.agreed = content.agreed
+            situation.local = listing.items
+            situation.remote = content.remote
+            situation.intents = content.intents
+            situation.unknown = listing.unknown.union(content.unknown)
+            situation.different = content.different
+            var troubles = content.listingTroubles + listing.troubles
+            if traits.foldsNames { troubles += leaveOutClashes(&situation) }
+            var options = options
+            options.maximumDeletions = max(options.maximumDeletions - content.summary.deletions, 0)
+            return (Reconciler.plan(situation, options), troubles)
+        }
+
+        /// Two names here that are one on the server: the second stays here.
+        private func leaveOutClashes(_ situation: inout SyncSituation) -> [SyncTrouble] {
+            var first: [String: SyncPath] = [:]
+            var troubles: [SyncTrouble] = []
+            let agreed = situation.agreed
+            // What was agreed keeps its place.
+            for path in situation.local.keys.sorted(by: {
+                (agreed[$0] == nil ? 1 : 0, $0) < (agreed[$1] == nil ? 1 : 0, $1)
+            }) {
+                let key = Self.folded(path.text)
+                if let other = first[key] {
+                    situation.unknown.insert(path)
+                    troubles.append(
+                        SyncTrouble(path, "the server does not tell it from \(other); rename one of them"))
+                } else {
+                    first[key] = path
+                }
+            }
+            return troubles
+        }
+
+        static func folded(_ text: String) -> String {
+            text.precomposedStringWithCanonicalMapping.lowercased().precomposedStringWithCanonicalMapping
+        }
+
+        /// Reads the files of which numbers alone don't tell whether they changed.
+        private func readChanged(
+            _ listing: inout LocalFolder.Listing, _ content: RunState.Content
+        ) async throws {
+            var inodes: Set<UInt64> = []
+            for (path, item) in content.agreed where listing.items[path] == nil {
+                if case .file(let local, _, _) = item { inodes.insert(local.inode) }
+            }
+            for (path, item) in listing.items {
+                guard case .file(let version, nil) = item else { continue }
+                let isDoubtful =
+                    switch content.agreed[path] {
+                    case .file(let old, _, _)?:
+                        version != old && (version.size == old.size || content.intents[path] != nil)
+                    default: inodes.contains(version.inode) || content.intents[path] != nil
+                    }
+                guard isDoubtful else { continue }
+                let known = try? await onFileThread { [folder] in
+                    let file = try folder.open(path)
+                    let hash = try file.content()
+                    return try file.version() == version ? hash : nil
+                }
+                try Task.checkCancellation()
+                if let hash = known ?? nil { listing.items[path] = .file(version, hash) }
+            }
+        }
+
+        private func bytes(of plan: SyncPlan) -> Int64 {
+            plan.actions.reduce(0) { sum, action in
+                switch action {
+                case .upload(_, let version, _): sum + version.size
+                case .download(_, let version, _), .compare(_, _, let version): sum + (version.size ?? 0)
+                default: sum
+                }
+            }
+        }
+
+        private func record(_ plan: SyncPlan) async throws {
+            var changes: [(SyncPath, AgreedItem?)] = []
+            for action in plan.actions {
+                switch action {
+                case .agree(let path, let item): changes.append((path, item))
+                case .forget(let path): changes.append((path, nil))
+                default: continue
+                }
+            }
+            try await agree(changes)
+        }
+
+        /// Writes what both sides have now.
+        func agree(_ changes: [(SyncPath, AgreedItem?)]) async throws {
+            guard !changes.isEmpty else { return }
+            try await store.agree(changes)
+            for (path, item) in changes { state.agreed(path, item) }
+        }
+
+        private func finish() async throws -> SyncSummary {
+            try await tidyUp()
+            let content = state.value
+            var summary = content.summary
+            summary.requests = client.counter.value.requests
+            summary.same = content.agreed.count
+            summary.troubles = content.troubles
+            for trouble in summary.troubles { state.report(.trouble(trouble)) }
+            return summary
+        }
+    }
+#endif

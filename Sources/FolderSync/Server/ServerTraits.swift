@@ -1,0 +1,90 @@
+#if HTTP && Outbox
+    import MultipathHTTP
+    import NIOCore
+
+    /// What a server does with conditions, parts and names. It is tried, in this program's own folder there: what servers say of
+    /// themselves and what they do are two things.
+    struct ServerTraits: Codable, Sendable, Hashable {
+        /// `Overwrite: F` keeps what is there.
+        var honoursOverwrite = false
+        /// `If` with an entity tag is heeded (RFC 4918 section 10.4).
+        var honoursTags = false
+        /// PUT with Content-Range appends (RFC 9110 section 14.5).
+        var appends = false
+        /// Names that differ by case, or by the form of Unicode only, are one.
+        var foldsNames = false
+        /// A file that is moved keeps its entity tag.
+        var keepsTags = false
+
+        /// - Parameter folder: this program's own.
+        static func tried(on client: WebDAVClient, in folder: SyncPath) async throws -> ServerTraits {
+            var traits = ServerTraits()
+            let place = try folder.appending("probe")
+            try? await client.delete(place, isFolder: true)
+            try await client.makeFolder(place)
+            let (one, other) = (try place.appending("one"), try place.appending("other"))
+            try await client.put(one, .text("one"))
+            try await client.put(other, .text("other"))
+            let before = try await client.version(one)
+
+            traits.honoursOverwrite = try await isRefused {
+                try await client.move(one, to: other, replacesAny: false)
+            }
+            if !traits.honoursOverwrite { try await client.put(one, .text("one")) }
+
+            if let tag = try await strongTag(of: other, on: client) {
+                let heedsWrong = try await isRefused {
+                    try await client.move(one, to: other, replacesAny: true, tag: "\"no such tag\"")
+                }
+                if heedsWrong {
+                    traits.honoursTags = try await !isRefused {
+                        try await client.move(one, to: other, replacesAny: true, tag: tag)
+                    }
+                }
+            }
+            if try await client.version(one) != nil {
+                try await client.move(one, to: other, replacesAny: true)
+            }
+            let after = try await client.version(other)
+            traits.keepsTags =
+                traits.honoursOverwrite && before?.tag != nil && before?.opaqueTag == after?.opaqueTag
+
+            let parts = try place.appending("parts")
+            try await client.put(parts, .text("abc"))
+            traits.appends = try await !isRefused {
+                try await client.put(parts, .text("def"), range: (first: 3, total: 6))
+            }
+            if traits.appends {
+                let whole = try await client.get(parts) { _, body in try await body.collect(upTo: 64) }
+                traits.appends = whole.readableBytesView.elementsEqual("abcdef".utf8)
+            }
+
+            try await client.put(try place.appending("Caf\u{E9}"), .text("name"))
+            for name in ["cAF\u{E9}", "Cafe\u{301}"] where !traits.foldsNames {
+                traits.foldsNames = try await client.version(try place.appending(name)) != nil
+            }
+            try await client.delete(place, isFolder: true)
+            return traits
+        }
+
+        /// Apache's tags are weak until a file is a second old.
+        private static func strongTag(of path: SyncPath, on client: WebDAVClient) async throws -> String? {
+            for _ in 0..<10 {
+                guard let version = try await client.version(path), version.tag != nil else { return nil }
+                if let tag = version.strongTag { return tag }
+                try await Task.sleep(for: .milliseconds(250))
+            }
+            return nil
+        }
+
+        /// Whether the server refuses a request: with 412, or any other error about it.
+        private static func isRefused(_ body: () async throws -> Void) async throws -> Bool {
+            do {
+                try await body()
+                return false
+            } catch let error as WebDAVError where !error.isFinal {
+                return true
+            }
+        }
+    }
+#endif

@@ -1,0 +1,289 @@
+#if HTTP && Outbox
+    import Foundation
+    import HTTPTypes
+    import MultipathHTTP
+    import NIOCore
+    import Synchronization
+
+    /// Speaks WebDAV (RFC 4918) with one server, by `MultipathHTTP`. What breaks is tried again where that is safe.
+    final class WebDAVClient: Sendable {
+        let location: ServerLocation
+        let http: MultipathHTTPClient
+        private let options: HTTPRequestOptions
+        private let authorization: String?
+        /// Counts requests, for the report.
+        let counter = RequestCounter()
+
+        /// Tries of one request that a connection or the server failed.
+        private static let mostTries = 8
+        private static let firstPause = 0.25
+        private static let longestPause = 10.0
+        /// Of an error's page, in bytes, which is read so that its connection can be used again.
+        private static let longestErrorPage = 64 << 10
+
+        init(
+            _ location: ServerLocation, _ http: MultipathHTTPClient, _ options: HTTPRequestOptions,
+            authorization: String?
+        ) {
+            self.location = location
+            self.http = http
+            self.authorization = authorization
+            var options = options
+            options.decompression = .disabled
+            options.maximumRedirects = 0
+            options.waitsForConnectivity = true
+            self.options = options
+        }
+
+        /// Fields and options for `MultipathHTTPClient.download`.
+        var downloadFields: HTTPFields {
+            var fields = HTTPFields()
+            fields[.authorization] = authorization
+            return fields
+        }
+        var downloadOptions: HTTPRequestOptions { options }
+
+        // MARK: Listing
+
+        struct Entry: Sendable {
+            var reference: ServerLocation.Reference
+            var item: RemoteItem
+        }
+
+        private static let question = Array(
+            """
+            <?xml version="1.0" encoding="utf-8"?><D:propfind xmlns:D="DAV:"><D:prop><D:resourcetype/>\
+            <D:getcontentlength/><D:getetag/><D:getlastmodified/></D:prop></D:propfind>
+            """.utf8)
+
+        /// What is in a folder, the folder itself included; of a file that file alone.
+        func list(_ path: SyncPath?, isFolder: Bool = true, depth: Int = 1) async throws -> [Entry] {
+            var fields = HTTPFields()
+            fields[Self.name("Depth")] = "\(depth)"
+            fields[.contentType] = "application/xml; charset=utf-8"
+            let place = location.encoded(path, isFolder: isFolder)
+            let request = request("PROPFIND", place, fields)
+            return try await trying {
+                try await self.http.perform(
+                    request: request, body: .bytes(Self.question), options: self.options
+                ) { response, body in
+                    guard response.status.code == 207 else {
+                        throw try await self.error(
+                            "PROPFIND", place, response, body,
+                            detail: response.status.code == 200
+                                ? "not with 207, as a WebDAV server does; look at the URL" : nil)
+                    }
+                    let bytes: ByteBuffer
+                    do {
+                        bytes = try await body.collect(upTo: Multistatus.longest)
+                    } catch let error as MultipathHTTPError where error.code == .bodyTooLarge {
+                        throw FolderSyncError.server(
+                            "the listing of \(place) is longer than \(Multistatus.longest >> 20) MiB")
+                    }
+                    do {
+                        return try Multistatus(Data(bytes.readableBytesView)).responses.compactMap(
+                            self.entry)
+                    } catch let error as Multistatus.Malformed {
+                        throw FolderSyncError.server("\(place): \(error)")
+                    }
+                }
+            }
+        }
+
+        private func entry(_ response: Multistatus.Response) -> Entry? {
+            if let status = response.status, !(200..<300).contains(status) { return nil }
+            let version = RemoteVersion(tag: response.tag, size: response.size, modified: response.modified)
+            return Entry(
+                reference: location.reference(response.href),
+                item: response.isFolder ? .folder : .file(version))
+        }
+
+        /// A file's version; nil where there is none.
+        func version(_ path: SyncPath) async throws -> RemoteVersion? {
+            do {
+                for entry in try await list(path, isFolder: false, depth: 0) {
+                    if case .file(let version) = entry.item { return version }
+                }
+                return nil
+            } catch let error as WebDAVError where error.status == 404 {
+                return nil
+            }
+        }
+
+        // MARK: Changing
+
+        /// Writes a file under a name that is this program's own.
+        ///
+        /// - Parameter range: where the body stands in the whole (RFC 9110 section 14.5); nil for all of it.
+        func put(
+            _ path: SyncPath, _ body: HTTPRequestBody, range: (first: Int64, total: Int64)? = nil
+        ) async throws {
+            var fields = HTTPFields()
+            fields[.contentType] = "application/octet-stream"
+            if let range, let length = body.length {
+                fields[.contentRange] = "bytes \(range.first)-\(range.first + length - 1)/\(range.total)"
+            }
+            try await change("PUT", location.encoded(path, isFolder: false), fields, body)
+        }
+
+        func makeFolder(_ path: SyncPath) async throws {
+            do {
+                try await change("MKCOL", location.encoded(path, isFolder: true))
+            } catch let error as WebDAVError where error.status == 405 {
+                // RFC 4918 section 9.3.1: something is there already. The next listing says what.
+            }
+        }
+
+        /// - Parameters:
+        ///   - replacesAny: what is there goes; otherwise nothing may be there.
+        ///   - tag: what is there must have this entity tag (section 10.4).
+        func move(
+            _ path: SyncPath, to other: SyncPath, isFolder: Bool = false, replacesAny: Bool,
+            tag: String? = nil
+        ) async throws {
+            let target = location.url(other, isFolder: isFolder)
+            var fields = HTTPFields()
+            fields[Self.name("Destination")] = target
+            fields[Self.name("Overwrite")] = replacesAny ? "T" : "F"
+            if let tag { fields[Self.name("If")] = "<\(target)> ([\(tag)])" }
+            var isFirst = true
+            let request = request("MOVE", location.encoded(path, isFolder: isFolder), fields)
+            try await trying {
+                defer { isFirst = false }
+                do {
+                    try await self.perform(request, "MOVE")
+                } catch let error as WebDAVError where error.status == 404 && !isFirst {
+                    // The try before was done, and its answer was lost: where the old name is gone the new one is there.
+                    guard try await self.exists(other, isFolder: isFolder) else { throw error }
+                }
+            }
+        }
+
+        func exists(_ path: SyncPath, isFolder: Bool) async throws -> Bool {
+            do {
+                return try await !list(path, isFolder: isFolder, depth: 0).isEmpty
+            } catch let error as WebDAVError where error.status == 404 {
+                return false
+            }
+        }
+
+        /// - Parameter tag: it must have this entity tag.
+        func delete(_ path: SyncPath, isFolder: Bool, tag: String? = nil) async throws {
+            var fields = HTTPFields()
+            // Without the URL Apache asks it of the folder, too.
+            if let tag {
+                fields[Self.name("If")] = "<\(location.url(path, isFolder: isFolder))> ([\(tag)])"
+            }
+            do {
+                try await change("DELETE", location.encoded(path, isFolder: isFolder), fields)
+            } catch let error as WebDAVError where error.status == 404 {
+                // It is gone, and so it should.
+            }
+        }
+
+        // MARK: Reading
+
+        /// Reads a file as it arrives.
+        func get<Value>(
+            _ path: SyncPath, _ body: (MultipathHTTPResponse, HTTPResponseBody) async throws -> Value
+        ) async throws -> Value {
+            let place = location.encoded(path, isFolder: false)
+            let request = request("GET", place)
+            return try await trying {
+                try await self.http.perform(request: request, options: self.options) { response, bytes in
+                    guard response.status.code == 200 else {
+                        throw try await self.error("GET", place, response, bytes)
+                    }
+                    return try await body(response, bytes)
+                }
+            }
+        }
+
+        // MARK: Requests
+
+        private static func name(_ text: String) -> HTTPField.Name {
+            guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a name") }
+            return name
+        }
+
+        private func request(_ method: String, _ path: String, _ fields: HTTPFields = [:]) -> HTTPRequest {
+            guard let method = HTTPRequest.Method(method) else {
+                preconditionFailure("\(method) is a method")
+            }
+            var fields = fields
+            fields[.authorization] = authorization
+            return HTTPRequest(
+                method: method, scheme: location.scheme, authority: location.authority, path: path,
+                headerFields: fields)
+        }
+
+        private func change(
+            _ method: String, _ path: String, _ fields: HTTPFields = [:], _ body: HTTPRequestBody? = nil
+        ) async throws {
+            let request = request(method, path, fields)
+            try await trying { try await self.perform(request, method, body) }
+        }
+
+        private func perform(
+            _ request: HTTPRequest, _ method: String, _ body: HTTPRequestBody? = nil
+        ) async throws {
+            try await http.perform(request: request, body: body, options: options) { response, body in
+                // 207 has the errors of single members (RFC 4918 section 9.6.1).
+                guard response.status.kind == .successful, response.status.code != 207 else {
+                    throw try await self.error(method, request.path ?? "", response, body)
+                }
+                // What is read to its end leaves the connection to the next request.
+                for try await _ in body {}
+            }
+        }
+
+        private func error(
+            _ method: String, _ path: String, _ response: MultipathHTTPResponse, _ body: HTTPResponseBody,
+            detail: String? = nil
+        ) async throws -> WebDAVError {
+            var error = WebDAVError(method, path, response.status.code, detail: detail)
+            if response.status.kind == .redirection, let place = response.headerFields[.location] {
+                error.detail = "it has moved to \(place); give that URL"
+            }
+            error.retryAfter = response.headerFields[.retryAfter].flatMap { Int($0) }
+            _ = try? await body.collect(upTo: Self.longestErrorPage)
+            return error
+        }
+
+        /// Every request here may be sent twice: PUT writes what is this program's own, and the others say what they expect.
+        private func trying<Value>(_ body: () async throws -> Value) async throws -> Value {
+            var pause = Self.firstPause
+            for number in 1... {
+                counter.add()
+                do {
+                    return try await body()
+                } catch let error as MultipathHTTPError where number < Self.mostTries && Self.isBreak(error) {
+                    counter.addRetry()
+                } catch let error as WebDAVError where number < Self.mostTries && error.isTransient {
+                    // A lock is held for long, a fault of the server's own is seldom over soon.
+                    if error.status == 423 || error.status == 500, number >= 3 { throw error }
+                    if let wait = error.retryAfter { pause = max(pause, Double(min(max(wait, 0), 60))) }
+                }
+                try await Task.sleep(for: .seconds(pause * Double.random(in: 0.75..<1.25)))
+                pause = min(pause * 2, Self.longestPause)
+            }
+            preconditionFailure("the last try returns or throws")
+        }
+
+        private static func isBreak(_ error: MultipathHTTPError) -> Bool {
+            let breaks: [MultipathHTTPError.Code] = [
+                .connectionLost, .bodyCutShort, .stalled, .pathNotAllowed, .refused, .http2,
+            ]
+            return breaks.contains(error.code) || error.code == .notConnected && error.connectionError != nil
+        }
+    }
+
+    /// How many requests went out.
+    final class RequestCounter: Sendable {
+        private let state = Mutex((requests: 0, retries: 0))
+
+        func add() { state.withLock { $0.requests += 1 } }
+        func addRetry() { state.withLock { $0.retries += 1 } }
+        var value: (requests: Int, retries: Int) { state.withLock { $0 } }
+    }
+#endif
