@@ -124,6 +124,9 @@ package final class ProgramPolicy: @unchecked Sendable {
         case TRAP_BEGAN:
             reserve.lost()
             for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+            // What the one before was asked for and has not answered.
+            loans = [:]
+            for (cookie, look) in looks { scheduleLook(cookie, look.pause) }
         case TRAP_SOCKET_GIVEN: given(message)
         case TRAP_SOCKET_PLAIN:
             ledger.madePlain()
