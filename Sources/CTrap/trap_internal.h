@@ -63,6 +63,8 @@ struct trap_page {
     struct trap_notification in_hand;
     // Calls that wait for the policy, by the number of their slot; 0 for none.
     _Atomic uint64_t waiting[TRAP_SLOTS];
+    // Whether it is a connect.
+    _Atomic int waiting_connects[TRAP_SLOTS];
     _Atomic uint32_t generation;
     // Of the last question.
     _Atomic uint32_t sequence;
@@ -105,4 +107,5 @@ void trap_note_children(struct trap_run *run);
 // Has the trap's own process start a guard, where the one before is gone.
 int trap_start_guard(struct trap_run *run);
 void trap_poke(struct trap_run *run);
+void trap_kill_program(struct trap_run *run);
 int trap_open_process(pid_t pid);

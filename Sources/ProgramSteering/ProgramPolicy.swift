@@ -17,6 +17,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         /// How long a connect waits for a probe where its path is suspect: of a socket that does not block, and of one that does.
         package var patience = Duration.milliseconds(50)
         package var blockingPatience = Duration.milliseconds(250)
+        /// Whether paths are prohibited: what can't be looked at is refused then.
+        package var isStrict = false
 
         package init() {}
     }
@@ -34,11 +36,17 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var reserve = ReservePlan()
     /// Levels of sockets that the program may get, by cookie.
     private var levels: [UInt64: ControlLevel] = [:]
+    /// Those of the reserve.
+    private var reserved: Set<UInt64> = []
     /// Verdicts that wait for the first snapshot.
     private var undecided: [trap_message] = []
     private var hasPaths = false
     private var isReady = false
     private var isReported = false
+    /// Whether paths are prohibited.
+    private var isStrict: Bool { configuration.isStrict }
+    /// Whether the last socket can be steered.
+    private var isSteering = false
     private var hasToldUnsteered = false
     private var toldOptions: Set<String> = []
     private static let mostOptions = 1_000
@@ -79,7 +87,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         monitor = PathMonitor()
         self.channel = TrapChannel(channel, on: monitor.runtime.thread)
         supply = SocketSupply(monitor)
-        chooser = PathChooser(monitor, configuration.connection.policy)
+        chooser = PathChooser(
+            monitor, configuration.connection.policy, refusesUnknown: configuration.isStrict)
     }
 
     /// Runs until all is over.
@@ -123,6 +132,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         switch trap_kind(message.kind) {
         case TRAP_BEGAN:
             reserve.lost()
+            // Of the first trap, too, which has what was sent before it began.
+            reserved = []
             for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
             // What the one before was asked for and has not answered.
             loans = [:]
@@ -148,6 +159,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     // MARK: Sockets
 
     private func refill(_ family: IPAddress.Family) {
+        guard !isStrict || isSteering else { return becomeReady(isLate: true) }
         for _ in 0..<reserve.order(family) {
             supply.make(family) { [self] made in
                 guard case .success(let socket) = made else {
@@ -158,6 +170,7 @@ package final class ProgramPolicy: @unchecked Sendable {
                 reserve.made(family, isKept: true)
                 var message = trap_message(TRAP_RESERVE)
                 hand(socket, family, &message)
+                reserved.insert(message.cookie)
                 hasReserve = true
                 becomeReady()
             }
@@ -170,6 +183,13 @@ package final class ProgramPolicy: @unchecked Sendable {
         supply.make(family) { [self] made in
             var message = trap_message(TRAP_GIVE, sequence: question.sequence)
             guard case .success(let socket) = made else { return channel.send(message) }
+            isSteering = socket.level.isPerConnection
+            guard !isStrict || isSteering else {
+                // The kernel's own path manager knows no prohibition.
+                message.error = CInt(TRAP_UNSTEERED.rawValue)
+                noteUnsteered(socket.level.limit ?? .noPrivilege)
+                return channel.send(message)
+            }
             hand(socket, family, &message)
         }
     }
@@ -187,7 +207,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             ProgramSocket(
                 cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
                 level: level ?? .observeOnly(because: .brokerSilent)))
-        if level != nil { reserve.taken(message.addressFamily) }
+        if reserved.remove(message.cookie) != nil { reserve.taken(message.addressFamily) }
         refill(message.addressFamily)
     }
 
@@ -197,7 +217,10 @@ package final class ProgramPolicy: @unchecked Sendable {
         let isMPTCP = message.flags & TRAP_IS_MPTCP.rawValue != 0
         // A policy before has made its socket, as this one would.
         let isInherited = message.flags & TRAP_REPEATED.rawValue != 0
-        guard !isInherited || ledger[message.cookie] == nil else { return }
+        if isInherited, ledger[message.cookie] != nil {
+            if message.sequence != 0, hasPaths { decide(message) }
+            return
+        }
         ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
         ledger.update(message.cookie) {
             $0.program = OtherProcess.name(of: message.thread)
@@ -212,14 +235,16 @@ package final class ProgramPolicy: @unchecked Sendable {
         } else {
             note(message.interface, for: message.cookie)
         }
-        look(at: message.cookie)
+        if looks[message.cookie] == nil, ledger[message.cookie]?.state == .connecting {
+            look(at: message.cookie)
+        }
     }
 
     private func decide(_ message: trap_message) {
         let isBound = message.flags & TRAP_IS_BOUND.rawValue != 0
         guard let destination = message.destination,
             let choice = chooser.choose(
-                for: destination, bound: isBound && message.interface != 0 ? message.interface : nil)
+                for: destination, bound: isBound ? (message.interface, message.ownAddress) : nil)
         else { return answer(message, nil) }
         switch choice {
         case .leave: answer(message, nil, mayKeep: true)
@@ -271,6 +296,8 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func scheduleLook(_ cookie: UInt64, _ pause: Duration) {
         _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
             guard looks[cookie] != nil else { return }
+            // So many at once: the trap has calls to answer.
+            guard loans.count < Self.mostLooks else { return scheduleLook(cookie, Self.crowdedLook) }
             borrow(cookie) { [self] in lookedAt(cookie, $0) }
         }
     }
@@ -286,7 +313,9 @@ package final class ProgramPolicy: @unchecked Sendable {
         channel.send(message)
     }
 
-    private static let mostLoans = 65_536
+    private static let mostLoans = 1_024
+    private static let mostLooks = 32
+    private static let crowdedLook = Duration.milliseconds(5)
 
     private func lent(_ message: trap_message, _ descriptor: CInt?) {
         loans.removeValue(forKey: message.sequence)?(descriptor)

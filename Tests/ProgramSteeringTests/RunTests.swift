@@ -132,7 +132,7 @@ struct RunTests {
             waiter=$!
             for round in $(seq 10); do
                 sleep 0.$((RANDOM % 5 + 1))
-                name=mprun-trap; [ $((RANDOM % 2)) = 1 ] && name=mprun-policy
+                name=path-trap; [ $((RANDOM % 2)) = 1 ] && name=path-policy
                 # The newest: those before may not have been reaped yet.
                 kill -KILL $(pgrep -n -x $name) 2> /dev/null
             done
@@ -145,16 +145,20 @@ struct RunTests {
         #expect(outcome.lines.last?.contains("failed 0") == true, "\(outcome)")
     }
 
-    @Test("the program goes on where mprun itself is killed, and its later sockets are served still")
+    @Test("killed itself it takes the program with it, and serves the program's descendants still")
     func waiterKilled() throws {
         let outcome = try lab(
             """
-            $run -q -- bash -c 'wait_for_it() { while [ ! -e go ]; do sleep 0.02; done; }; echo here > here; wait_for_it
-                '"$probe"' epoll-first '"$echo"' > result' &
+            cat > child << 'END'
+            while [ ! -e go ]; do sleep 0.02; done
+            $1 epoll-first $2 $3 > result
+            END
+            $run -q -- bash -c 'bash child '"$probe $echo"' & echo $$ > here; wait' 2> /dev/null &
             wait_for "the program" test -s here
             kill -KILL $!
-            wait_for "a guard" pgrep -x mprun-guard
-            kill -KILL $(pgrep -n -x mprun-trap)
+            wait_for "a guard" pgrep -x path-guard
+            wait_for "the program's end" bash -c '! kill -0 $(cat here) 2> /dev/null'
+            kill -KILL $(pgrep -n -x path-trap)
             touch go
             wait_for "the result" test -s result
             cat result
