@@ -206,27 +206,6 @@ struct DaemonTests {
         #expect(!result.errors.contains("wwan0 joined"), "\(result.errors)")
     }
 
-    @Test("steers connections over IPv6")
-    func overIPv6() async throws {
-        let result = try await run(
-            """
-            ip addr add 2001:db8:2::2/64 dev wwan0 nodad
-            server ip addr add 2001:db8:2::1/64 dev w1 nodad
-            ip route add default via 2001:db8:2::1 dev wwan0 metric 700
-
-            """
-                + conversation(
-                    """
-                    wait_for "a second path" grep -q 'wwan0 joined' events
-                    silence w0
-                    """
-                ).replacingOccurrences(of: "203.0.113.1:7000", with: "[2001:db8:ff::1]:7000"))
-        #expect(result.status == 0, "\(result.errors)")
-        #expect(result.errors.contains("moved from wlan0 to wwan0: no "), "\(result.errors)")
-        #expect(result.errors.contains("2001:db8:ff::1"), "\(result.errors)")
-        #expect(result.errors.hasSuffix("kernel\n"), "\(result.errors)")
-    }
-
     @Test("two daemons and a program that steers by itself share the setting, and it rests afterwards")
     func neighbours() async throws {
         let result = try await run(
