@@ -179,6 +179,66 @@ struct CheckTests {
                 == true)
     }
 
+    @Test(
+        "takes another address of the host beside a dead path for no lie, and one where nothing is for a lie")
+    func otherAddress() async throws {
+        let names = """
+            names wlan0 w0 192.0.2.2 192.0.2.1 203.0.113.66
+            names wwan0 w1 198.51.100.2 198.51.100.1 203.0.113.1
+            web
+
+            """
+        let dead = try await run(
+            nil, names + "drop iifname w0 meta l4proto tcp drop; check server.example:80")
+        #expect(dead["fault"] == "path_silent" && dead["path"] == "wlan0", "\(dead)")
+        let lie = try await run(
+            nil, names + "drop ip daddr 203.0.113.66 meta l4proto tcp drop; check server.example:80")
+        #expect(lie["fault"] == "lying_name_server" && lie["path"] == "wlan0", "\(lie)")
+    }
+
+    @Test("takes the server's own end for no answer to whether an idle connection is forgotten")
+    func idleServer() async throws {
+        let found = try await run(
+            nil,
+            """
+            cat > brief.py <<'END'
+            import socket, threading, time
+            listener = socket.create_server(("203.0.113.1", 7000))
+            def end(connection):
+                time.sleep(1)
+                connection.close()
+            while True: threading.Thread(target=end, args=(listener.accept()[0],)).start()
+            END
+            server python3 brief.py &
+            wait_for "the server" server bash -c "exec 3<>/dev/tcp/203.0.113.1/7000"
+            check --idle 3s 203.0.113.1:7000
+            python3 -c 'import json; print("idle", [path["idle"] for path in json.load(open("found"))["paths"]])'
+            """)
+        #expect(found["fault"] == "none", "\(found)")
+        #expect(found["idle"] == "['ended_by_server', 'ended_by_server']", "\(found)")
+    }
+
+    @Test("knows HTTP in the clear on a port of TLS for what it is, and no portal")
+    func plainHTTP() async throws {
+        let found = try await run(
+            nil,
+            """
+            cat > clear.py <<'END'
+            import socket, threading
+            listener = socket.create_server(("203.0.113.1", 443))
+            def answer(connection):
+                if connection.recv(4096): connection.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+                connection.close()
+            while True: threading.Thread(target=answer, args=(listener.accept()[0],)).start()
+            END
+            server python3 clear.py &
+            wait_for "the server" server bash -c "exec 3<>/dev/tcp/203.0.113.1/443"
+            check 203.0.113.1:443
+            """)
+        #expect(found["fault"] == "tls_failed" && found["path"] == "None", "\(found)")
+        #expect(found["sentence"]?.contains("HTTP answers in the clear") == true, "\(found)")
+    }
+
     @Test("says that no name server knows a name, that nothing listens, and that there is no path")
     func others() async throws {
         let missing = try await run(nil, "echo '127.0.0.1 localhost' > hosts; check missing.example:443")

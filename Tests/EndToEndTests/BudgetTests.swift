@@ -59,11 +59,11 @@ extension Labs {
 
         @Test("that is spent is left by MPTCP, and the download goes on over what costs nothing")
         func leaves() throws {
-            let limit = 3_000_000
+            let limit = 1_500_000
             let outcome = try LabCommand.lab(
                 [
-                    "--wifi", "rtt=20ms,rate=50mbit,queue=40ms", "--cellular",
-                    "rtt=40ms,rate=50mbit,queue=40ms",
+                    "--wifi", "rtt=20ms,rate=10mbit,queue=40ms", "--cellular",
+                    "rtt=40ms,rate=10mbit,queue=40ms",
                 ],
                 """
                 '\(LabCommand.program("mplab"))' set wwan0 expensive no
@@ -81,7 +81,8 @@ extension Labs {
             #expect(facts("transport") == ["mptcp"] && facts("intact") == ["true"], "\(outcome)")
             #expect(facts("refused").isEmpty && facts("ended") == ["false"], "\(outcome)")
             #expect(facts("current") == ["wwan0 (cellular)"], "\(outcome)")
-            #expect(carried.map { $0 > limit / 2 && $0 <= limit + Self.overshoot } == true, "\(outcome)")
+            // To leave a path takes a busy machine some hundred milliseconds, in which bytes still come.
+            #expect(carried.map { $0 > limit / 2 && $0 <= limit + Self.overshoot * 2 } == true, "\(outcome)")
         }
 
         @Test(

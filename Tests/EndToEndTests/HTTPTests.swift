@@ -51,6 +51,49 @@
                 #expect(facts["last"] == "wwan0")
             }
 
+            @Test(
+                "large answers, one after the other, are whole though Wi-Fi dies in one's middle, and go over cellular then"
+            )
+            func largeAnswers() throws {
+                let outcome = try LabCommand.lab(
+                    Self.tcp,
+                    """
+                    '\(LabCommand.program("httpprobe"))' segments http://server/2000000 8 0 &
+                    probe=$!
+                    sleep 1
+                    '\(LabCommand.program("mplab"))' set wlan0 blackhole
+                    wait $probe
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let segments = outcome.lines.filter { $0.hasPrefix("segment ") }
+                #expect(segments.count == 8 && !segments.contains { $0.contains("failed") }, "\(outcome)")
+                #expect(segments.last?.contains(" wwan0 2000000 ") == true, "\(outcome)")
+            }
+
+            @Test(
+                "a request that waits for a path is answered when there is one, and one that does not fails at once"
+            )
+            func waiting() throws {
+                let outcome = try LabCommand.lab(
+                    Self.links,
+                    """
+                    mplab='\(LabCommand.program("mplab"))'
+                    httpprobe='\(LabCommand.program("httpprobe"))'
+                    $mplab set wlan0 carrier off
+                    $mplab set wwan0 carrier off
+                    $httpprobe segments http://203.0.113.10/2000 1 0
+                    $httpprobe --wait segments http://203.0.113.10/2000 1 0 &
+                    probe=$!
+                    sleep 1
+                    $mplab set wwan0 carrier on
+                    wait $probe
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let segments = outcome.lines.filter { $0.hasPrefix("segment ") }
+                #expect(segments.first?.contains("failed not_connected") == true, "\(outcome)")
+                #expect(segments.last?.contains(" wwan0 2000 ") == true, "\(outcome)")
+            }
+
             @Test("a download that is killed goes on where it was")
             func killed() throws {
                 let outcome = try LabCommand.lab(

@@ -8,7 +8,7 @@
 //   httpprobe lowdata URL SMALL COUNT PAUSE-MS asks for the one or the other
 //   httpprobe flood URL COUNT PARALLEL         as many requests as that, so many at a time
 //
-// Before the words: --ca FILE trusts those authorities, --h1 offers HTTP/1.1 alone.
+// Before the words: --ca FILE trusts those authorities, --h1 offers HTTP/1.1 alone, --wait waits for a path.
 
 #if HTTP
     import Foundation
@@ -28,6 +28,7 @@
                 switch word {
                 case "--ca": configuration.tls.trustRoots = .file(words.removeFirst())
                 case "--h1": configuration.protocols = [.http1]
+                case "--wait": configuration.options.waitsForConnectivity = true
                 default: fatalError("no option \(word)")
                 }
             }

@@ -124,6 +124,23 @@
             await server.close()
         }
 
+        @Test("A body whose connection breaks while it is written ends with the client's own error")
+        func brokenBody() async throws {
+            let server = try await RawServer(always: .init("", .resets))
+            await MultipathHTTPClient.withClient { client in
+                for _ in 0..<20 {
+                    let body = HTTPRequestBody.once { writer in
+                        while true { try await writer.write(ByteBuffer(repeating: 1, count: 64 * 1024)) }
+                    }
+                    let error = await #expect(throws: MultipathHTTPError.self) {
+                        try await client.post(server.url(), body: body, collectUpTo: 10)
+                    }
+                    #expect(error?.code == .connectionLost, "\(error?.description ?? "")")
+                }
+            }
+            await server.close()
+        }
+
         @Test(
             "Where no path is allowed, a request waits for one if it is told to, no longer than it may take")
         func waiting() async throws {

@@ -58,7 +58,7 @@ struct Load: Sendable {
             Task { [client] in
                 var sample = Sample(at: (start - begun) * 1000, took: 0)
                 do {
-                    let answer = try await client.get(url, pause: nil)
+                    let answer = try await client.get(url, pause: nil, describes: true)
                     sample.path = answer.path
                     if answer.status != 200 { sample.failure = "status \(answer.status)" }
                 } catch {
@@ -87,7 +87,7 @@ struct Load: Sendable {
         for _ in 0..<count {
             let start = Self.clock()
             var sample = Sample(at: (start - begun) * 1000, took: 0)
-            do { sample.path = try await client.get(url, pause: nil).path } catch {
+            do { sample.path = try await client.get(url, pause: nil, describes: true).path } catch {
                 sample.failure = "\(error)"
             }
             sample.took = (Self.clock() - start) * 1000
@@ -99,19 +99,17 @@ struct Load: Sendable {
 
     func flood(_ url: String, _ count: Int, _ parallel: Int) async throws -> Figures {
         // Connections, and what a process does once, are no part of it.
-        for _ in 0..<5 { _ = try await client.get(url, pause: nil) }
+        var isHTTP2 = false
+        for _ in 0..<5 { isHTTP2 = try await client.get(url, pause: nil, describes: true).isHTTP2 }
         let (start, processor) = (Self.clock(), Self.processor())
-        let sum = Gathered((bytes: 0, failed: 0, http2: false, error: String?.none))
+        let sum = Gathered((bytes: 0, failed: 0, error: String?.none))
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<parallel {
                 group.addTask { [client] in
                     for _ in stride(from: worker, to: count, by: parallel) {
                         do {
-                            let answer = try await client.get(url, pause: nil)
-                            sum.change {
-                                $0.bytes += answer.bytes
-                                $0.http2 = answer.isHTTP2
-                            }
+                            let answer = try await client.get(url, pause: nil, describes: false)
+                            sum.change { $0.bytes += answer.bytes }
                         } catch {
                             sum.change {
                                 $0.failed += 1
@@ -125,12 +123,12 @@ struct Load: Sendable {
         let total = sum.now
         return Figures(
             seconds: Self.clock() - start, processor: Self.processor() - processor, bytes: total.bytes,
-            failed: total.failed, http2: total.http2, memory: Self.memory(), error: total.error)
+            failed: total.failed, http2: isHTTP2, memory: Self.memory(), error: total.error)
     }
 
     func body(_ url: String, pause: Duration?) async throws -> Figures {
         let (start, processor) = (Self.clock(), Self.processor())
-        let answer = try await client.get(url, pause: pause)
+        let answer = try await client.get(url, pause: pause, describes: true)
         return Figures(
             seconds: Self.clock() - start, processor: Self.processor() - processor, bytes: answer.bytes,
             failed: answer.status == 200 ? 0 : 1, http2: answer.isHTTP2, memory: Self.memory())

@@ -48,6 +48,8 @@ package final class EventThread: SerialExecutor {
         var spare = Inbox()
     }
 
+    /// For calls of drivers, which may wait. Its threads are made when this one first needs them, in its network namespace.
+    let drivers = BlockingCalls(limit: 1, mostExtra: 3)
     private let name: String
     // Written once, before the thread runs.
     private nonisolated(unsafe) var epoll: CInt = -1

@@ -43,8 +43,6 @@ final class WirelessSource {
         var ended: MonotonicTime
     }
 
-    private static let drivers = BlockingCalls(limit: 1, mostExtra: 3)
-
     private let thread: EventThread
     private let inquiry: Asking
     /// As the latest answer found it.
@@ -85,14 +83,17 @@ final class WirelessSource {
 
     /// - Parameter open: finds nl80211. Throws ENOENT where this kernel has none.
     init(
-        on thread: EventThread, by asker: Asking.Asker = .pool(WirelessSource.drivers),
+        on thread: EventThread, by asker: Asking.Asker? = nil,
         now: @escaping @Sendable () -> MonotonicTime = { .now },
         open: @escaping @Sendable () throws(SystemError) -> Radio = { () throws(SystemError) in try .kernel()
         }
     ) {
         self.thread = thread
         let driver = Driver(now, open)
-        inquiry = Inquiry(on: thread, by: asker, patience: Self.patience) { driver.answer($0) }
+        // Its threads are made in the event thread's network namespace: nl80211 shows each its own interfaces.
+        inquiry = Inquiry(on: thread, by: asker ?? .pool(thread.drivers), patience: Self.patience) {
+            driver.answer($0)
+        }
     }
 
     /// Messages that could not be read.

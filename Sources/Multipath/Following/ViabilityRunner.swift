@@ -120,10 +120,18 @@ final class ViabilityRunner: @unchecked Sendable {
             case .betterPath(let name): host.tell(.betterPathAvailable(name))
             case .probe:
                 probe(over: index) { runner in runner.perform(runner.machine?.probeAnswered(at: .now)) }
-            case .probeOther(let other):
-                probe(over: other) { runner in runner.perform(runner.machine?.answered(over: other, at: .now))
-                }
+            case .probeOther(let other): probeOther(other)
             }
+        }
+    }
+
+    /// Of another path each connection to the host wants to know the same.
+    private func probeOther(_ other: InterfaceIndex) {
+        monitor.probes.start(to: remote, over: other) { [weak self] in
+            guard let self, machine != nil else { return }
+            monitor.suspicions.alive(other, since: .now)
+            perform(machine?.answered(over: other, at: .now))
+            host.settle()
         }
     }
 

@@ -61,6 +61,8 @@ public final class PathMonitor: Sendable {
     let lifetime: Lifetime
     /// What connections over its paths have found out by themselves.
     let suspicions = SuspicionBoard()
+    /// What connections over its paths ask of other ones.
+    let probes: SharedProbes
     let candidatePaths = LatestCandidatePaths()
 
     /// Reads nothing yet: that happens at first use, and so do its errors.
@@ -77,6 +79,7 @@ public final class PathMonitor: Sendable {
     ) {
         let kernel = KernelPaths(configuration, recorder: recorder)
         self.runtime = runtime
+        probes = SharedProbes(runtime.thread)
         lifetime = Lifetime(kernel, runtime, mayStartAgain: true) { kernel.counters }
     }
 
@@ -88,6 +91,7 @@ public final class PathMonitor: Sendable {
     /// - Parameter hasBudgets: whether the user's budgets count on these paths.
     package init(source: some PathSource, runtime: Runtime = .process, hasBudgets: Bool = true) {
         self.runtime = runtime
+        probes = SharedProbes(runtime.thread)
         lifetime = Lifetime(source, runtime, hasBudgets: hasBudgets) { Counters() }
     }
 

@@ -73,7 +73,7 @@ public struct CachingResolver: Resolver, Hashable {
 
     /// Copies are equal: they share what they know.
     public static func == (one: CachingResolver, other: CachingResolver) -> Bool {
-        one.kept === other.kept && one.level == other.level
+        one.kept === other.kept && one.level == other.level && one.asksAfresh == other.asksAfresh
     }
 
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(kept)) }

@@ -1,6 +1,8 @@
 #if HTTP
     import FoundationEssentials
     public import HTTPTypes
+    import LinuxNet
+    import Multipath
     public import NIOCore
 
     extension MultipathHTTPClient {
@@ -43,11 +45,28 @@
             return try await collect(Self.request(.post, url, headerFields), body, limit, options)
         }
 
+        /// A request whose connection is left in the middle of the answer, because its path has failed, is sent again where it is
+        /// idempotent: its caller has seen nothing of the answer yet (RFC 9110 section 9.2.2).
         func collect(
             _ request: HTTPRequest, _ body: HTTPRequestBody?, _ limit: Int, _ options: HTTPRequestOptions
         ) async throws -> (response: MultipathHTTPResponse, body: ByteBuffer) {
-            try await perform(request: request, body: body, options: options) { response, body in
-                (response, try await body.collect(upTo: limit))
+            let (begun, time) = (MonotonicTime.now, options.requestTimeout)
+            let canRepeat = request.method.isIdempotent && body?.canBeRepeated ?? true
+            var (options, repetitions) = (options, 0)
+            while true {
+                do {
+                    return try await perform(request: request, body: body, options: options) {
+                        response, body in
+                        let whole = try await body.collect(upTo: limit)
+                        response.record.update { $0.retryCount += repetitions }
+                        return (response, whole)
+                    }
+                } catch let error as MultipathHTTPError
+                    where error.isPathLoss && canRepeat && repetitions < options.maximumRetries
+                {
+                    repetitions += 1
+                    options.requestTimeout = time.map { max($0 - begun.duration(to: .now), .zero) }
+                }
             }
         }
 

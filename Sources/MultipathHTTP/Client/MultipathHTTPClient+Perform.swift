@@ -185,6 +185,11 @@
             _ error: any Error, _ lease: ConnectionPool.Lease, _ plan: RequestPlan
         ) -> any Error {
             guard var error = error as? MultipathHTTPError else { return error }
+            if lease.connection.isBrokenOff, [.bodyCutShort, .connectionLost].contains(error.code) {
+                error.code = .connectionLost
+                error.reason = "the connection's path failed before the answer was complete"
+                error.isPathLoss = true
+            }
             error.establishment = error.establishment ?? lease.connection.connection.establishment
             error.attempts = plan.retryCount + 1
             return error

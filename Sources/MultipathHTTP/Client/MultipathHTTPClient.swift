@@ -79,7 +79,8 @@
             pool = ConnectionPool(pooling, monitor: connector.monitor, loop: loop) {
                 [limits] key, connecting in
                 try await HTTPConnection.open(
-                    key.origin, by: origins.resolving(by: key.resolving?.resolver), connecting, offers: offers, proxy: key.proxy, limits: limits)
+                    key.origin, by: origins.resolving(by: key.resolving?.resolver), connecting,
+                    offers: offers, proxy: key.proxy, limits: limits)
             }
         }
 
@@ -137,7 +138,9 @@
         ) async throws -> OriginConnector.Opened<Output> {
             var options = configuration.options
             configure(&options)
-            let key = key(HTTPOrigin(isSecure: origin.isSecure, host: origin.host.lowercased(), port: origin.port), options)
+            let key = key(
+                HTTPOrigin(isSecure: origin.isSecure, host: origin.host.lowercased(), port: origin.port),
+                options)
             do {
                 return try await origins.resolving(by: options.resolver).open(
                     key.origin, options.connectionConfiguration, applicationProtocols: applicationProtocols,
@@ -151,7 +154,8 @@
 
         func key(_ origin: HTTPOrigin, _ options: HTTPRequestOptions) -> PoolKey {
             PoolKey(
-                origin: origin, policy: options.policy, mode: options.mode, trafficClass: options.trafficClass,
+                origin: origin, policy: options.policy, mode: options.mode,
+                trafficClass: options.trafficClass,
                 proxy: configuration.proxies.proxy(for: origin), resolving: options.resolving)
         }
     }

@@ -171,7 +171,18 @@
                 handler.value.write(bytes, for: self, handler.eventLoop)
             }
             state.withLock { $0.pendingWrite = written }
-            try await before?.get()
+            try await left(before)
+        }
+
+        /// Returns when a part of the body has left. Where the connection breaks, that is why the exchange ends, and not what its channel
+        /// says of the part.
+        private func left(_ part: EventLoopFuture<Void>?) async throws {
+            do {
+                try await part?.get()
+            } catch {
+                if case .failure(let reason)? = state.withLock({ $0.end }) { throw reason }
+                throw MultipathHTTPError(error, hasHead: false)
+            }
         }
 
         func setTrailers(_ trailers: HTTPFields) { state.withLock { $0.requestTrailers = trailers } }
@@ -186,7 +197,7 @@
                 return (state.handler, state.pendingWrite, state.requestTrailers)
             }
             guard let handler else { return }
-            try await before?.get()
+            try await left(before)
             try await handler.eventLoop.submit { handler.value.endBody(trailers, for: self) }.get()
         }
 
@@ -206,7 +217,7 @@
 
         func received(_ response: HTTPResponse, _ demand: Demand) {
             let new = Parts.makeSequence(
-                backPressureStrategy: .init(lowWatermark: 2, highWatermark: 8), finishOnDeinit: false,
+                backPressureStrategy: .init(lowWatermark: 8, highWatermark: 32), finishOnDeinit: false,
                 delegate: demand)
             let head = Head(response: response, parts: new.sequence)
             let waiter = state.withLock { state -> CheckedContinuation<Head, any Error>? in
@@ -225,10 +236,11 @@
         }
 
         /// - Returns: whether more is wanted now.
-        func received(_ part: ByteBuffer) -> Bool {
+        func received(_ parts: [ByteBuffer]) -> Bool {
             guard let source = state.withLock({ $0.source }) else { return true }
-            record.update { $0.bodyBytesReceived += Int64(part.readableBytes) }
-            return switch source.yield(part) {
+            let count = parts.reduce(0) { $0 + $1.readableBytes }
+            record.update { $0.bodyBytesReceived += Int64(count) }
+            return switch source.yield(contentsOf: parts) {
             case .produceMore, .dropped: true
             case .stopProducing: false
             }

@@ -39,6 +39,8 @@
         var persists = true
         /// Nil while the answer is wanted; else how many more bytes of it are read and dropped.
         private var discardable: Int?
+        /// What has arrived of the body in this turn of the loop.
+        private var parts: [ByteBuffer] = []
         private var isPaused = false
         /// An error is about to be told.
         private var isFailing = false
@@ -169,11 +171,23 @@
                         return end(CancellationError())
                     }
                     discardable = left - part.readableBytes
-                } else if !exchange.received(part) {
-                    isPaused = true
+                } else {
+                    parts.append(part)
                 }
             case .end(let trailers): complete(exchange, trailers, context)
             }
+        }
+
+        func channelReadComplete(context: ChannelHandlerContext) {
+            if let exchange { handOver(to: exchange) }
+            context.fireChannelReadComplete()
+        }
+
+        /// Gives the reader what has arrived: all that one turn of the loop has read at once, for each handover may wake a thread.
+        private func handOver(to exchange: Exchange) {
+            guard !parts.isEmpty else { return }
+            if discardable == nil, !exchange.received(parts) { isPaused = true }
+            parts.removeAll(keepingCapacity: true)
         }
 
         private func received(
@@ -195,6 +209,7 @@
         private func complete(_ exchange: Exchange, _ trailers: HTTPFields?, _ context: ChannelHandlerContext)
         {
             let isReusable = kind == .stream || persists && isRequestComplete
+            handOver(to: exchange)
             leave()
             // The connection first: the caller's next request is to find it free.
             ended(isReusable)
@@ -215,6 +230,7 @@
 
         private func leave() {
             exchange = nil
+            parts.removeAll(keepingCapacity: true)
             isPaused = false
             stallCheck?.cancel()
             stallCheck = nil
@@ -238,6 +254,8 @@
 
         private func fail(_ error: any Error) {
             guard let exchange else { return }
+            // What came before the end is whole.
+            handOver(to: exchange)
             if isUnprocessed(), !hasHead {
                 exchange.failed(
                     MultipathHTTPError(.refused, "the server did not process the request", underlying: error))
@@ -249,6 +267,7 @@
 
         func channelInactive(context: ChannelHandlerContext) {
             if let exchange, !isFailing {
+                handOver(to: exchange)
                 let error =
                     connectionError().map { MultipathHTTPError($0, hasHead: hasHead) }
                     ?? MultipathHTTPError(

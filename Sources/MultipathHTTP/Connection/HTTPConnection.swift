@@ -21,6 +21,7 @@
         let protocolName: HTTPRequestMetrics.ProtocolName
         private let pipeline: NIOLoopBound<HTTPPipeline>
         private let expectation: NIOLoopBound<Expectation>
+        private let brokenOff = Locked(false)
 
         private init(_ connection: MultipathConnection, _ made: Made) {
             self.connection = connection
@@ -102,7 +103,13 @@
         func close() { connection.channel.close(promise: nil) }
 
         /// Closes without a farewell: over a path that carries nothing it would wait for an answer.
-        func closeAtOnce() { connection.closeAtOnce() }
+        func closeAtOnce() {
+            brokenOff.withLock { $0 = true }
+            connection.closeAtOnce()
+        }
+
+        /// Whether this end has closed it because its path carries nothing.
+        var isBrokenOff: Bool { brokenOff.withLock { $0 } }
     }
 
     /// Says to the connection whether answers are awaited, and with that whether silence means anything. It does not say it for each

@@ -102,6 +102,9 @@
         /// The status of the answer, where that is what is wrong.
         public var status: Int?
 
+        /// Whether the connection was left because its path failed: another one will do better.
+        var isPathLoss = false
+
         /// An error in words.
         package init(_ code: Code, _ reason: String, underlying: (any Error)? = nil) {
             self.code = code
