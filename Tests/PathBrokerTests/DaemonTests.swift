@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon itself, as an administrator's service with CAP_NET_ADMIN alone, and clients of another user without any right.
-@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv"), .serialized)
+@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv", "ping"), .serialized)
 struct DaemonTests {
     /// Starts the daemon; `$user` runs a command as a user without rights.
     private static let daemon = """
@@ -204,6 +204,29 @@ struct DaemonTests {
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.errors.hasPrefix("one\ntwo\n"), "\(result.errors)")
         #expect(!result.errors.contains("wwan0 joined"), "\(result.errors)")
+    }
+
+    @Test("steers connections over IPv6")
+    func overIPv6() async throws {
+        let result = try await run(
+            """
+            ip addr add 2001:db8:2::2/64 dev wwan0 nodad
+            server ip addr add 2001:db8:2::1/64 dev w1 nodad
+            ip route add default via 2001:db8:2::1 dev wwan0 metric 700
+            # A link that has just come up finds its neighbours late: Wi-Fi is to be the first.
+            for name in wlan0 wwan0; do wait_for "a way by $name" ping -c 1 -W 1 -I $name 2001:db8:ff::1; done
+
+            """
+                + conversation(
+                    """
+                    wait_for "a second path" grep -q 'wwan0 joined' events
+                    silence w0
+                    """
+                ).replacingOccurrences(of: "203.0.113.1:7000", with: "[2001:db8:ff::1]:7000"))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.contains("moved from wlan0 to wwan0: no "), "\(result.errors)")
+        #expect(result.errors.contains("2001:db8:ff::1"), "\(result.errors)")
+        #expect(result.errors.hasSuffix("kernel\n"), "\(result.errors)")
     }
 
     @Test("two daemons and a program that steers by itself share the setting, and it rests afterwards")
