@@ -70,6 +70,7 @@
             let client = MultipathHTTPClient(configuration: http, connector: connector)
             do {
                 var options = http.options
+                options.trafficClass = .background
                 options.policy = configuration.policy
                 let session = try await SyncSession(
                     configuration,

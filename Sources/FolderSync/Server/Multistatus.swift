@@ -46,7 +46,8 @@
             parser.delegate = reader
             let isRead = parser.parse()
             if let failure = reader.failure { throw failure }
-            guard isRead else {
+            // XMLParser takes what is cut short for whole, and a listing that is cut short would mean deletions.
+            guard isRead, reader.isComplete else {
                 throw Malformed(
                     description:
                         "the listing is no XML (line \(parser.lineNumber)); is there a WebDAV server at this URL?"
@@ -63,6 +64,8 @@
         var responses: [Multistatus.Response] = []
         var failure: Multistatus.Malformed?
         var isMultistatus = false
+        /// The outermost element has ended.
+        var isComplete = false
         private var names: [String] = []
         private var text = ""
         private var response = Multistatus.Response()
@@ -109,6 +112,7 @@
         ) {
             let known = names.popLast() ?? ""
             let within = names.last ?? ""
+            if names.isEmpty { isComplete = true }
             let value = text.trimmingCharacters(in: .whitespacesAndNewlines)
             switch (known, within) {
             // Only blanks that XML added are none of the name.

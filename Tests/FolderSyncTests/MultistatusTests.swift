@@ -1,0 +1,52 @@
+#if HTTP && Outbox
+    import Foundation
+    import Testing
+
+    @testable import FolderSync
+
+    @Suite struct MultistatusTests {
+        private func read(_ text: String) throws -> [Multistatus.Response] {
+            try Multistatus(Data(text.utf8)).responses
+        }
+
+        @Test("a listing is read, whatever prefix its names have, with the properties that are there")
+        func listing() throws {
+            let responses = try read(
+                """
+                <?xml version="1.0"?><x:multistatus xmlns:x="DAV:"><x:response><x:href>/a%20b/</x:href><x:propstat>
+                <x:prop><x:resourcetype><x:collection/></x:resourcetype></x:prop><x:status>HTTP/1.1 200 OK</x:status>
+                </x:propstat><x:propstat><x:prop><x:getetag/></x:prop><x:status>HTTP/1.1 404 Not Found</x:status>
+                </x:propstat></x:response><x:response><x:href> /a&amp;c </x:href><x:propstat><x:prop>
+                <x:getetag>"1"</x:getetag><x:getcontentlength>7</x:getcontentlength><x:resourcetype/></x:prop>
+                <x:status>HTTP/1.1 200 OK</x:status></x:propstat></x:response></x:multistatus>
+                """)
+            #expect(responses.map(\.href) == ["/a%20b/", "/a&c"])
+            #expect(responses.map(\.isFolder) == [true, false])
+            #expect(responses[1].tag == "\"1\"" && responses[1].size == 7)
+        }
+
+        @Test(
+            "what is no listing is an error of its own",
+            arguments: [
+                ("<html><body>Welcome<br></body></html>", "no XML"), ("<html/>", "no answer to PROPFIND"),
+                ("", "no XML"), ("<D:multistatus xmlns:D=\"DAV:\">", "no XML"), ("a\u{0}b", "not UTF-8"),
+                ("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", "document type"),
+                (
+                    "<D:multistatus xmlns:D=\"DAV:\">" + String(repeating: "<D:a>", count: 100)
+                        + String(repeating: "</D:a>", count: 100) + "</D:multistatus>", "too deep"
+                ),
+                (
+                    "<D:multistatus xmlns:D=\"DAV:\"><D:response><D:href>"
+                        + String(repeating: "a", count: 20_000)
+                        + "</D:href></D:response></D:multistatus>", "too long"
+                ),
+            ])
+        func bad(_ text: String, _ reason: String) {
+            #expect {
+                try read(text)
+            } throws: {
+                "\($0)".contains(reason)
+            }
+        }
+    }
+#endif
