@@ -78,7 +78,8 @@ struct ConnectionFollowerTests {
             _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
         }
         let lent = ConnectionFollower(
-            lent: socket.descriptor.number, madeWith: .observeOnly(because: .plainTCP), ConnectionConfiguration(),
+            lent: socket.descriptor.number, madeWith: .observeOnly(because: .plainTCP),
+            ConnectionConfiguration(),
             monitor: world.monitor)
         let follower = try #require(lent)
         follower.begin(nil)

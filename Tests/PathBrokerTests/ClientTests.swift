@@ -17,7 +17,7 @@ struct ClientTests {
         let thread = EventThread(name: "flooded")
         let client = Locked<BrokerClient?>(nil)
         try thread.perform {
-            let made = BrokerClient(on: thread, path: path)
+            let made = BrokerClient(on: thread, path: path, mostPackets: 500)
             made.start()
             client.withLock { $0 = made }
         }

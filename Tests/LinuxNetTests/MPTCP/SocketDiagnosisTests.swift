@@ -212,7 +212,9 @@ struct SocketDiagnosisTests {
         for transport in [TransportProtocol.tcp, .mptcp] {
             let cookies = try carry(5_000, to: endpoint, transport, listener, source)
             #expect(cookies.count == 1)
-            try await Program.wait("the end") { seen.withLock { seen in cookies.allSatisfy { seen[$0] != nil } } }
+            try await Program.wait("the end") {
+                seen.withLock { seen in cookies.allSatisfy { seen[$0] != nil } }
+            }
             let last = seen.withLock { seen in cookies.compactMap { seen[$0] } }
             #expect(last.map(\.bytesSent) == [5_000])
         }
@@ -223,7 +225,8 @@ struct SocketDiagnosisTests {
     ///
     /// - Returns: the cookies of the TCP sockets that carried them.
     private func carry(
-        _ count: Int, to endpoint: IPEndpoint, _ transport: TransportProtocol, _ listener: borrowing StreamSocket,
+        _ count: Int, to endpoint: IPEndpoint, _ transport: TransportProtocol,
+        _ listener: borrowing StreamSocket,
         _ source: DiagnosisSource
     ) throws -> [UInt64] {
         let client = try StreamSocket(.ipv4, transport)
