@@ -12,6 +12,7 @@ struct RunTests {
     /// `run` and `probe` are the programs; the echo service is `$echo`.
     private static let beginning = """
         export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive'
+        lab='\(LabCommand.program("mplab"))'
         run='\(LabCommand.program("mprun"))' probe='\(LabCommand.program("trap-probe"))' echo='203.0.113.10 7'
         work=$(mktemp -d); cd "$work"; trap 'rm -rf "$work"' EXIT
         wait_for() {
@@ -30,7 +31,7 @@ struct RunTests {
     func silence() throws {
         let outcome = try lab(
             """
-            { wait_for "the first half" test -s got; sleep 0.3; mplab set wlan0 blackhole=both; } &
+            { wait_for "the first half" test -s got; sleep 0.3; $lab set wlan0 blackhole=both; } &
             $run --report -v -- curl -sS --limit-rate 2M -o got http://server/8000000 2> told
             echo "status $?"
             sha256sum < got | cut -d' ' -f1
@@ -219,7 +220,7 @@ struct RunTests {
             mkdir -m 700 journal
             RUNTIME_DIRECTORY=$PWD/journal '\(LabCommand.program("mpathd"))' --listen $MPATHD_SOCKET > /dev/null &
             wait_for "mpathd" '\(LabCommand.program("mpathd"))' --status
-            { wait_for "the first half" test -s half; sleep 0.3; mplab set wlan0 blackhole=both; } &
+            { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
             $plain $run --json -- curl -sS --limit-rate 2M -o half http://server/6000000 2> told
             echo "status $? $(stat -c %s half)"
             cat told
