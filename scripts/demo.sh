@@ -29,8 +29,8 @@ if "$bin/mplab" run --quiet -- true; then
     cat > "$work/curl" <<'END'
 bin=$1 work=$2
 for how in "" "$bin/mprun --report"; do
-    mplab set wlan0 blackhole=none
-    (sleep 1; mplab set wlan0 blackhole=both) &
+    "$bin/mplab" set wlan0 blackhole=none
+    (sleep 1; "$bin/mplab" set wlan0 blackhole=both) &
     echo "-- ${how:+mprun --report }curl"
     rm -f "$work/film"
     $how curl -sS --limit-rate 4M --max-time 12 -o "$work/film" http://server/8000000 || true
