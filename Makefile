@@ -7,6 +7,7 @@ demo:
 	swift build -c release --product mppaths
 	swift build -c release --product mpconnect
 	swift build -c release --product mplab
+	swift build -c release --product mprun
 	swift build -c release --product side-by-side
 	@scripts/demo.sh "$$(swift build -c release --show-bin-path)"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job, end to end: two streams in a lab while Wi-Fi fails, one steered by the kernel alone and one by this
-# library; then this machine's own paths, and a connection over the best of them that carries 64 MiB, whose
+# library; curl while Wi-Fi fails, alone and under mprun; then this machine's own paths, and a connection over the best of them that carries 64 MiB, whose
 # checksum must be the same at both ends.
 set -euo pipefail
 bin=$1
@@ -25,6 +25,21 @@ show() {
 if "$bin/mplab" run --quiet -- true; then
     show "Two streams of 4 Mbit/s; Wi-Fi (20 ms) falls silent, cellular (40 ms) is there" blackhole
     show "The same, and Wi-Fi's interface goes down" down
+    echo "== curl as it is, 8 MB at 4 MB/s; Wi-Fi falls silent after a second: alone, and under mprun"
+    cat > "$work/curl" <<'END'
+bin=$1 work=$2
+for how in "" "$bin/mprun --report"; do
+    "$bin/mplab" set wlan0 blackhole=none
+    (sleep 1; "$bin/mplab" set wlan0 blackhole=both) &
+    echo "-- ${how:+mprun --report }curl"
+    rm -f "$work/film"
+    $how curl -sS --limit-rate 4M --max-time 12 -o "$work/film" http://server/8000000 || true
+    wait
+    echo "$(stat -c %s "$work/film" 2> /dev/null || echo 0) of 8000000 bytes"
+done
+END
+    "$bin/mplab" run --quiet --scenario "$work/two-paths" -- bash "$work/curl" "$bin" "$work"
+    echo
 fi
 
 echo "== This machine's paths: mppaths"
