@@ -122,8 +122,11 @@ extension ConnectionFollower {
     }
 
     func forgetCookies(_ state: inout State) {
-        guard let cookies = state.socket?.cookies, !cookies.isEmpty else { return }
-        monitor.runtime.thread.submit { [lent = monitor.runtime.lentConnections] in lent.remove(cookies) }
+        guard state.socket?.loan != nil, let cookies = state.socket?.cookies else { return }
+        monitor.runtime.thread.submit {
+            [owner = ObjectIdentifier(self), lent = monitor.runtime.lentConnections] in
+            lent.remove(cookies, of: owner)
+        }
     }
 
     func noteNewCookies(_ state: inout State) {

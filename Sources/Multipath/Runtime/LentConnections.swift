@@ -25,6 +25,7 @@ final class LentConnections: @unchecked Sendable {
     private let ends: SocketEnds
     /// By the cookies of their subflows' sockets.
     private var entries: [UInt64: Entry] = [:]
+    private var entriesByOwner: [ObjectIdentifier: Entry] = [:]
 
     /// How long after a subflow's end it is first looked whether that was the connection's, and at the latest.
     private static let firstPause = Duration.milliseconds(5)
@@ -38,16 +39,19 @@ final class LentConnections: @unchecked Sendable {
     /// A follower has found a subflow.
     func add(_ cookies: [UInt64], of follower: any LentMember) {
         thread.checkIsolated()
-        let known = entries.values.first { $0.follower === follower } ?? Entry(follower)
+        let known = entriesByOwner[ObjectIdentifier(follower)] ?? Entry(follower)
+        entriesByOwner[ObjectIdentifier(follower)] = known
         for cookie in cookies { entries[cookie] = known }
         // Without it the books lack what was carried after the last sample.
         if !ends.isListening { try? listen() }
     }
 
-    func remove(_ cookies: [UInt64]) {
+    /// A follower has stopped.
+    func remove(_ cookies: [UInt64], of owner: ObjectIdentifier) {
         thread.checkIsolated()
+        entriesByOwner[owner] = nil
         for cookie in cookies { entries[cookie] = nil }
-        if entries.isEmpty { ends.stop() }
+        if entriesByOwner.isEmpty { ends.stop() }
     }
 
     private func listen() throws(SystemError) {
