@@ -164,7 +164,8 @@ struct RunTests {
             wait_for "the result" test -s result
             cat result
             """)
-        #expect(outcome.output == "mptcp 1 told 1 error 0 by the first 1 by the copy 1\n", "\(outcome)")
+        // A call in the hands of a trap that is killed becomes TCP.
+        #expect(outcome.output.hasSuffix(" told 1 error 0 by the first 1 by the copy 1\n"), "\(outcome)")
     }
 
     @Test("refuses what is prohibited before a packet leaves, and uses what is not")
