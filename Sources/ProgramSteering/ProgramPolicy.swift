@@ -67,6 +67,7 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private static let firstLook = Duration.milliseconds(1)
     private static let longestLook = Duration.milliseconds(25)
+    private static let certainty = Duration.seconds(1)
     /// From then on a handshake is looked at less often.
     private static let longHandshake = Duration.seconds(3)
     private static let lateLook = Duration.milliseconds(500)
@@ -328,7 +329,11 @@ package final class ProgramPolicy: @unchecked Sendable {
             return ended(cookie, .brief)
         }
         switch LentSocket.look(descriptor) {
-        case .connecting:
+        // A socket whose call has been let go and has not begun yet looks like one that has failed.
+        case .failed where look.since.duration(to: .now) >= Self.certainty:
+            looks[cookie] = nil
+            ended(cookie, .failed)
+        case .connecting, .failed:
             let waited = look.since.duration(to: .now)
             guard waited < Self.longestHandshake else {
                 looks[cookie] = nil
@@ -338,9 +343,6 @@ package final class ProgramPolicy: @unchecked Sendable {
             look.pause = min(look.pause * 2, longest)
             looks[cookie] = look
             scheduleLook(cookie, look.pause)
-        case .failed:
-            looks[cookie] = nil
-            ended(cookie, .failed)
         case .connected(let facts):
             looks[cookie] = nil
             connected(cookie, facts, descriptor)
