@@ -376,6 +376,9 @@ let package = Package(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
+            name: "ProgramMatrixTests", dependencies: ["TestSupport", "mprun", "mpathd"],
+            resources: [.copy("Fixtures")], swiftSettings: strict),
+        .testTarget(
             name: "PathBrokerTests",
             dependencies: [
                 "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
