@@ -42,8 +42,12 @@ extension AsyncParsableCommand {
 
 extension ParsableCommand {
     /// The same for a command that must stay on the process's one thread.
-    public static func runOnOneThread() -> Never {
-        var command = parsedOrLeave()
+    ///
+    /// - Parameters:
+    ///   - arguments: nil for the process's own.
+    ///   - needsOutput: whether the command writes to standard output itself.
+    public static func runOnOneThread(_ arguments: [String]? = nil, needsOutput: Bool = true) -> Never {
+        var command = parsedOrLeave(arguments, needsOutput: needsOutput)
         do {
             try command.run()
             CommandExit.done.leave()
@@ -53,11 +57,15 @@ extension ParsableCommand {
     }
 
     /// The command as the arguments ask for it, in a process that is safe to run it in.
-    fileprivate static func parsedOrLeave() -> any ParsableCommand {
+    fileprivate static func parsedOrLeave(
+        _ arguments: [String]? = nil, needsOutput: Bool = true
+    ) -> any ParsableCommand {
         StandardStream.ignoreBrokenPipes()
         do {
-            let command = try parseAsRoot()
-            if command_closed_streams() & 1 << 1 != 0 { throw MessageError("standard output is closed") }
+            let command = try parseAsRoot(arguments)
+            if needsOutput, command_closed_streams() & 1 << 1 != 0 {
+                throw MessageError("standard output is closed")
+            }
             return command
         } catch {
             leave(after: error, of: nil)

@@ -89,6 +89,17 @@ struct MPRun: ParsableCommand {
         help: ArgumentHelp("The program and its arguments.", valueName: "program"))
     var program: [String] = []
 
+    /// The arguments with `--` in front of the program, so that the parser takes none of the program's own for mprun's.
+    static func separated(_ arguments: [String]) -> [String] {
+        let withValue: Set = ["--mode", "--prohibit", "--prefer", "--require", "--tcp-for"]
+        var index = 0
+        while index < arguments.count, arguments[index].hasPrefix("-"), arguments[index] != "--" {
+            index += withValue.contains(arguments[index]) ? 2 : 1
+        }
+        guard index < arguments.count, arguments[index] != "--" else { return arguments }
+        return arguments[..<index] + ["--"] + arguments[index...]
+    }
+
     /// The parser leaves all that it does not know, and what follows, to the program.
     private func programArguments() throws -> [String] {
         guard let first = program.first, first.hasPrefix("-") else { return program }
