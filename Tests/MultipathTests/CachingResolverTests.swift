@@ -204,6 +204,8 @@ struct CachingResolverTests {
         let inner = CountingResolver("192.0.2.1")
         inner.hold(true)
         let resolver = CachingResolver(inner, monitor: paths.monitor)
+        // Both are asked of the same network.
+        _ = try await paths.monitor.currentPath()
         let first = Task { try await ask(resolver) }
         let second = Task { try await ask(resolver) }
         try await Program.wait("the question") { inner.questions == 1 }

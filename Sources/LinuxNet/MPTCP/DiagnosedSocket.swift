@@ -150,7 +150,12 @@ package struct DiagnosedSocket: Sendable {
             return nil
         }
         if let place = sample.subflows.firstIndex(where: { $0.id == last.id }) {
-            sample.subflows[place] = last
+            // A reset has the kernel forget what a socket carried (tcp_disconnect): what was seen before stands.
+            if last.bytesSent >= sample.subflows[place].bytesSent {
+                sample.subflows[place] = last
+            } else {
+                sample.subflows[place].state = .closed
+            }
         } else {
             sample.subflows.append(last)
         }
