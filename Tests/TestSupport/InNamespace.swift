@@ -40,7 +40,9 @@ public struct InNamespace: TestTrait, TestScoping {
         // What it measured is worth seeing where it passed, too.
         for line in said.split(separator: "\n") where line.hasPrefix("measured: ") { print(line) }
         if result.status != 0 || !said.contains("Test run with 1 test") {
-            Issue.record("in the namespace:\n\(said.suffix(8_000))")
+            // A crash tells its cause first, and then of each thread.
+            let cause = said.range(of: "rashed").map { said[..<$0.upperBound].suffix(500) + said[$0.upperBound...].prefix(3_000) }
+            Issue.record("in the namespace:\n\(cause ?? said.suffix(8_000))")
         }
     }
 }
