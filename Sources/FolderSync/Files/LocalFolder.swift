@@ -59,8 +59,8 @@
         func folder(_ path: SyncPath?) throws(FileError) -> OpenFile {
             guard let path else { return root }
             var folder = root
-            for name in path.text.split(separator: "/") {
-                let (place, part) = (folder.descriptor, String(name))
+            for part in ServerLocation.parts(path.text) {
+                let place = folder.descriptor
                 folder = OpenFile(
                     try checked("can't open the folder \(path)") {
                         openat(place, part, CInt(MPS_READ_FOLDER))

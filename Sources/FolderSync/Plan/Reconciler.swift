@@ -286,6 +286,7 @@ public struct Reconciler: Sendable {
 
     /// What empties a folder on the server and deletes it; nil where something in it is not as it was agreed.
     private func deletionsOfRemote(_ folder: SyncPath) -> [SyncAction]? {
+        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
         var (files, folders) = ([SyncAction](), [SyncAction.deleteRemoteFolder(folder)])
         for (path, item) in situation.remote where path.isInside(folder) {
             switch (item, situation.agreed[path]) {

@@ -35,12 +35,10 @@
                 }
             }
             let kept = Set(traits.appends ? try await store.uploads().map(\.token) : [])
-            for entry in try await client.list(own) {
-                guard case .path(let path) = entry.reference, path.parent == own, !kept.contains(path.name)
-                else { continue }
+            for (path, item) in try await client.list(own).children where !kept.contains(path.name) {
                 // What has no note and was taken out of its place stays.
-                if path.name.hasPrefix("gone-") { continue }
-                try await client.delete(path, isFolder: entry.item.isFolder)
+                guard let item, !path.name.hasPrefix("gone-") else { continue }
+                try await client.delete(path, isFolder: item.isFolder)
             }
             try await lookAgain()
         }
@@ -61,6 +59,14 @@
                 try await store.asides().isEmpty
             else { return }
             do {
+                let found = try await client.list(own)
+                guard found.doubt == nil, !found.children.contains(where: { $0.path.name.hasPrefix("gone-") })
+                else {
+                    state.trouble(
+                        nil,
+                        "in \(own) on the server is what an earlier run took out of its place; look at it")
+                    return
+                }
                 try await client.delete(own, isFolder: true)
                 state.update { content in
                     content.hasOwnFolder = false

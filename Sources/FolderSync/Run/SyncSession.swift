@@ -145,31 +145,12 @@
             situation.unknown = listing.unknown.union(content.unknown)
             situation.different = content.different
             var troubles = content.listingTroubles + listing.troubles
-            if traits.foldsNames { troubles += leaveOutClashes(&situation) }
+            if traits.foldsNames {
+                troubles += situation.leaveOutClashes(options.direction, folded: Self.folded)
+            }
             var options = options
             options.maximumDeletions = max(options.maximumDeletions - content.summary.deletions, 0)
             return (Reconciler.plan(situation, options), troubles)
-        }
-
-        /// Two names here that are one on the server: the second stays here.
-        private func leaveOutClashes(_ situation: inout SyncSituation) -> [SyncTrouble] {
-            var first: [String: SyncPath] = [:]
-            var troubles: [SyncTrouble] = []
-            let agreed = situation.agreed
-            // What was agreed keeps its place.
-            for path in situation.local.keys.sorted(by: {
-                (agreed[$0] == nil ? 1 : 0, $0) < (agreed[$1] == nil ? 1 : 0, $1)
-            }) {
-                let key = Self.folded(path.text)
-                if let other = first[key] {
-                    situation.unknown.insert(path)
-                    troubles.append(
-                        SyncTrouble(path, "the server does not tell it from \(other); rename one of them"))
-                } else {
-                    first[key] = path
-                }
-            }
-            return troubles
         }
 
         static func folded(_ text: String) -> String {
