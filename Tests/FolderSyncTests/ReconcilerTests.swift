@@ -52,4 +52,39 @@ import Testing
         #expect(folder.leaveOutClashes(.both, folded: fold).count == 1)
         #expect(Reconciler.plan(folder, Reconciler.Options()).actions.isEmpty)
     }
+
+    @Test("more than half of all is not deleted without a word")
+    func half() throws {
+        var situation = try agree((0..<12).map { "f\($0)" })
+        for number in 0..<7 { situation.remote[try SyncPath("f\(number)")] = nil }
+        var options = Reconciler.Options()
+        let refused = Reconciler.plan(situation, options)
+        #expect(!refused.hasWork && refused.troubles.contains { $0.reason.contains("--allow-empty") })
+        options.deletionsBefore = 94
+        options.allowsEmptying = true
+        let limited = Reconciler.plan(situation, options)
+        #expect(!limited.hasWork && limited.troubles.contains { $0.reason.contains("--max-delete 101") })
+        options.deletionsBefore = 93
+        #expect(Reconciler.plan(situation, options).actions.count == 7)
+    }
+
+    @Test("a time with a size is no file's own tag: such a rename is fetched anew")
+    func renames() throws {
+        for (tag, isRename) in [
+            ("\"1-63f2a7b1c2d3e\"", false), ("\"17f3a7b1c2d3e4f51\"", false),
+            ("\"0123456789abcdef0123456789abcdef\"", true),
+        ] {
+            var situation = try agree(["a"], tag: { _ in tag })
+            situation.remote[try SyncPath("b")] = situation.remote.removeValue(forKey: try SyncPath("a"))
+            let actions = Reconciler.plan(situation, Reconciler.Options()).actions
+            #expect(actions.contains { $0.phase == .moves } == isRename)
+        }
+    }
+
+    @Test("a tag of nginx's is one with its second")
+    func coarse() {
+        let version = RemoteVersion(tag: "\"65f2a7b1-7\"", size: 7, modified: "now")
+        #expect(version.isCoarse && version.matches(version) && !version.untrusted.matches(version))
+        #expect(!RemoteVersion(tag: "\"7-63f2a7b1c2d3e\"", size: 7, modified: nil).isCoarse)
+    }
 }

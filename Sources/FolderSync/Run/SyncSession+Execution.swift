@@ -145,6 +145,8 @@
             } catch let error as FolderSyncError {
                 if case .record = error { throw error }
                 state.trouble(path, "\(error)")
+            } catch is FileChanged {
+                state.isOutdated(path)
             } catch let error as SyncPath.Malformed {
                 state.trouble(path, "\(error)")
             }
@@ -306,16 +308,11 @@
         private func deleteLocal(_ path: SyncPath, _ version: LocalVersion) async throws {
             let token = Self.token("gone")
             try await store.note([SyncStore.Aside(token: token, path: path, local: version)])
-            let isDeleted: Bool
-            do {
-                isDeleted = try await onFileThread { [folder] in
-                    guard try folder.version(path) == version else { return false }
-                    try folder.takeOut(path, as: token)
-                    return try folder.settle(token, path, version)
-                }
-            } catch {
-                try await store.dropAsides([token])
-                throw error
+            // Where it fails the note stays, and the next run puts back what was taken out.
+            let isDeleted = try await onFileThread { [folder] in
+                guard try folder.version(path) == version else { return false }
+                try folder.takeOut(path, as: token)
+                return try folder.settle(token, path, version)
             }
             try await store.dropAsides([token])
             guard isDeleted else { throw Outdated(path) }
@@ -440,7 +437,7 @@
                     }
                 }
             }
-            return false
+            throw FileError("can't put \(path) back", EEXIST)
         }
 
         private func numbered(_ path: SyncPath, _ number: Int) -> SyncPath {

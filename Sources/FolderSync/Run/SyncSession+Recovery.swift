@@ -5,12 +5,16 @@
             for aside in try await store.asides() {
                 guard let version = aside.local else { continue }
                 try await onFileThread { [folder] in
+                    let gone = LocalFolder.goneToken(aside.token)
+                    if try folder.partVersion(gone) != nil {
+                        try folder.settleOrKeep(gone, aside.path, version)
+                    }
                     guard let now = try folder.partVersion(aside.token) else { return }
-                    // Another inode is the new file, which had not taken its place yet.
-                    if now.inode == version.inode {
-                        _ = try folder.settle(aside.token, aside.path, version)
-                    } else {
+                    // The new file, which had not taken its place yet, or else the user's.
+                    if now.inode == aside.newInode {
                         folder.removePart(aside.token)
+                    } else {
+                        try folder.settleOrKeep(aside.token, aside.path, version)
                     }
                 }
                 try await store.dropAsides([aside.token])
@@ -46,9 +50,12 @@
         /// Removes what this run needed. What a later run goes on with stays.
         func tidyUp() async throws {
             let content = state.value
+            let noted = Set(try await store.asides().map(\.token))
             try await onFileThread { [folder] in
                 for name in try folder.partNames()
-                where name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty {
+                where !noted.contains(name)
+                    && (name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty)
+                {
                     folder.removePart(name)
                 }
             }
@@ -79,6 +86,15 @@
     }
 
     extension LocalFolder {
+        /// Settles; what can't have its place again is kept at the top.
+        func settleOrKeep(_ token: String, _ path: SyncPath, _ version: LocalVersion) throws {
+            do {
+                _ = try settle(token, path, version)
+            } catch let error as FileError where !error.isFull {
+                try move(part: token, to: try SyncPath("recovered \(token)"))
+            }
+        }
+
         func move(part token: String, to path: SyncPath) throws(FileError) {
             _ = try place(token, at: path, .new)
         }

@@ -19,6 +19,8 @@
         private static let smallest: Int64 = 1 << 20
         /// What a server that appends gets at a time.
         private static let part: Int64 = 16 << 20
+        /// Of entity tags and times.
+        private static let coarsestTick = Duration.milliseconds(1_050)
         private static let readAtOnce = 256 << 10
         /// A file that changes each time is left for the next run.
         private static let mostTriesWhileChanging = 3
@@ -68,6 +70,10 @@
             }
             try await store.note(
                 whole.map { ($0.upload.path, Intent(content: $0.content, remote: $0.remote)) })
+            // Whatever is written from the next second on has another tag.
+            if whole.contains(where: { $0.remote.isCoarse }) {
+                try await Task.sleep(for: Self.coarsestTick)
+            }
             var changes: [(SyncPath, AgreedItem?)] = []
             for file in whole {
                 let path = file.upload.path
@@ -261,7 +267,7 @@
     }
 
     /// A file has another length than before.
-    private struct FileChanged: Error {}
+    struct FileChanged: Error {}
 
     /// SHA-256 of what was sent so far. A part that is sent again begins where the part before ended.
     private final class HashBox: Sendable {

@@ -16,15 +16,19 @@
 
         /// Tries of one request that a connection or the server failed.
         private static let mostTries = 8
-        private static let firstPause = 0.25
-        private static let longestPause = 10.0
+        private let firstPause: Double
+        private static let longestPauses = 40.0
+        /// What the server calls itself (RFC 9110 section 10.2.4), in its last answer to PROPFIND.
+        private let name = Mutex("")
+        var serverName: String { name.withLock { $0 } }
         /// Of an error's page, in bytes, which is read so that its connection can be used again.
         private static let longestErrorPage = 64 << 10
 
         init(
             _ location: ServerLocation, _ http: MultipathHTTPClient, _ options: HTTPRequestOptions,
-            authorization: String?
+            authorization: String?, firstPause: Duration = .milliseconds(250)
         ) {
+            self.firstPause = max(firstPause / .seconds(1), 0.001)
             self.location = location
             self.http = http
             self.authorization = authorization
@@ -81,6 +85,7 @@
                 try await self.http.perform(
                     request: request, body: .bytes(Self.question), options: self.options
                 ) { response, body in
+                    self.name.withLock { $0 = response.headerFields[.server] ?? "" }
                     guard response.status.code == 207 else {
                         throw try await self.error(
                             "PROPFIND", place, response, body,
@@ -308,7 +313,7 @@
 
         /// Every request here may be sent twice: PUT writes what is this program's own, and the others say what they expect.
         private func trying<Value>(_ body: () async throws -> Value) async throws -> Value {
-            var pause = Self.firstPause
+            var pause = firstPause
             for number in 1... {
                 counter.add()
                 do {
@@ -321,7 +326,7 @@
                     if let wait = error.retryAfter { pause = max(pause, Double(min(max(wait, 0), 60))) }
                 }
                 try await Task.sleep(for: .seconds(pause * Double.random(in: 0.75..<1.25)))
-                pause = min(pause * 2, Self.longestPause)
+                pause = min(pause * 2, firstPause * Self.longestPauses)
             }
             preconditionFailure("the last try returns or throws")
         }
