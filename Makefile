@@ -3,12 +3,14 @@
 .PHONY: demo test build docs deb examples bench bench-quick bench-build sanitize fuzz soak format format-check clean
 
 demo:
-	@scripts/setup.sh
-	swift build -c release --product mppaths
-	swift build -c release --product mpconnect
-	swift build -c release --product mplab
-	swift build -c release --product side-by-side
-	@scripts/demo.sh "$$(swift build -c release --show-bin-path)"
+	@scripts/setup.sh demo
+	swift build -c release --traits HTTP --product mppaths
+	swift build -c release --traits HTTP --product mpconnect
+	swift build -c release --traits HTTP --product mplab
+	swift build -c release --traits HTTP --product mprun
+	swift build -c release --traits HTTP --product side-by-side
+	swift build -c release --traits HTTP --product mpstream
+	@scripts/demo.sh "$$(swift build -c release --traits HTTP --show-bin-path)"
 
 test:
 	@scripts/setup.sh test

@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "NetworkLab", targets: ["NetworkLab"]),
         .executable(name: "mplab", targets: ["mplab"]),
         .executable(name: "mpathd", targets: ["mpathd"]),
+        .executable(name: "mpstream", targets: ["mpstream"]),
         .executable(name: "mpsync", targets: ["mpsync"]),
         .executable(name: "mprun", targets: ["mprun"]),
     ],
@@ -227,6 +228,30 @@ let package = Package(
             name: "mplab", dependencies: ["NetworkLab", "LinuxNet", "CommandSupport"],
             swiftSettings: strict),
 
+        // HLS (RFC 8216). It stands on public API alone, as any client of this library would, and the compiler sees to that.
+        .target(
+            name: "HLSClient",
+            dependencies: [
+                "Multipath", "MultipathHTTP",
+                .product(name: "Crypto", package: "swift-crypto", condition: http),
+                // AES in CBC mode, which HLS encrypts with.
+                .product(name: "CryptoExtras", package: "swift-crypto", condition: http),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+            ],
+            packageAccess: false, swiftSettings: strict),
+        .executableTarget(
+            name: "mpstream",
+            dependencies: [
+                "HLSClient", "Multipath", "MultipathHTTP", "LinuxNet", "CommandSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOPosix", package: "swift-nio", condition: http),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: http),
+            ],
+            swiftSettings: strict),
+
         .executableTarget(
             name: "mpathd", dependencies: ["PathBroker", "LinuxNet", "CommandSupport"], swiftSettings: strict),
 
@@ -351,6 +376,9 @@ let package = Package(
             name: "LinuxNetTests", dependencies: ["LinuxNet", "LabNet", "TestSupport", "subflow-probe"],
             resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
+            name: "ProgramMatrixTests", dependencies: ["TestSupport", "mprun", "mpathd"],
+            resources: [.copy("Fixtures")], swiftSettings: strict),
+        .testTarget(
             name: "PathBrokerTests",
             dependencies: [
                 "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
@@ -422,6 +450,9 @@ let package = Package(
                 .product(name: "NIOWebSocket", package: "swift-nio", condition: http),
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "HLSClientTests", dependencies: ["HLSClient", "TestSupport", "mpstream"],
+            swiftSettings: strict),
         // A process with an outbox, which its test kills.
         .executableTarget(
             name: "outbox-probe",
@@ -477,7 +508,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "httpprobe", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

@@ -9,11 +9,11 @@ version=$(sed -n 's/^public let projectVersion = "\(.*\)"$/\1/p' Sources/Command
 architecture=$(dpkg --print-architecture)
 date=$(git log -1 --format=%cs 2> /dev/null || date +%F)
 maintainer=${DEB_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2> /dev/null)}
-commands=(mpconnect mppaths mplab)
+commands=(mpconnect mppaths mplab mprun mpstream)
 daemons=(mpathd)
 
 # More for the compiler: SWIFT_BUILD_OPTIONS.
-read -ra options <<< "-c release --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
+read -ra options <<< "-c release --traits HTTP --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
 for program in "${commands[@]}" "${daemons[@]}"; do swift build "${options[@]}" --product "$program"; done
 built=$(swift build "${options[@]}" --show-bin-path)
 
@@ -64,8 +64,9 @@ Maintainer: $maintainer
 Installed-Size: $(du -k -s --exclude=DEBIAN "$root" | cut -f1)
 Description: network paths, connections that survive them, and their daemon
  mppaths watches this machine's network paths, mpconnect connects over the best
- of them and keeps the connection when a path goes bad, and mplab runs a command
- in a network whose links go bad as they are told to.
+ of them and keeps the connection when a path goes bad, mprun does that for a
+ program that knows nothing of it, and mplab runs a command in a network whose
+ links go bad as they are told to.
  .
  mpathd steers the subflows of Multipath TCP connections for programs that lack
  the privilege to do so: for each program its own connections alone.

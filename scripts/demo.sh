@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job, end to end: two streams in a lab while Wi-Fi fails, one steered by the kernel alone and one by this
-# library; then this machine's own paths, and a connection over the best of them that carries 64 MiB, whose
-# checksum must be the same at both ends.
+# library; curl while Wi-Fi fails, alone and under mprun; a live stream while Wi-Fi falls silent; then this machine's own
+# paths, and a connection over the best of them that carries 64 MiB, whose checksum must be the same at both ends.
 set -euo pipefail
 bin=$1
 work=$(mktemp -d)
@@ -25,6 +25,30 @@ show() {
 if "$bin/mplab" run --quiet -- true; then
     show "Two streams of 4 Mbit/s; Wi-Fi (20 ms) falls silent, cellular (40 ms) is there" blackhole
     show "The same, and Wi-Fi's interface goes down" down
+    echo "== curl as it is, 8 MB at 4 MB/s; Wi-Fi falls silent after a second: alone, and under mprun"
+    cat > "$work/curl" <<'END'
+bin=$1 work=$2
+for how in "" "$bin/mprun --report"; do
+    "$bin/mplab" set wlan0 blackhole=none
+    (sleep 1; "$bin/mplab" set wlan0 blackhole=both) &
+    echo "-- ${how:+mprun --report }curl"
+    rm -f "$work/film"
+    $how curl -sS --limit-rate 4M --max-time 12 -o "$work/film" http://server/8000000 || true
+    wait
+    echo "$(stat -c %s "$work/film" 2> /dev/null || echo 0) of 8000000 bytes"
+done
+END
+    "$bin/mplab" run --quiet --scenario "$work/two-paths" -- bash "$work/curl" "$bin" "$work"
+
+    # Media packets without a picture: what counts here is who carries them, and whether the viewer has to wait.
+    echo "== Ten seconds of a live stream; after 4 s Wi-Fi falls silent: mpstream --report"
+    { cat "$work/two-paths"; echo "at 4s wlan0 blackhole"; } > "$work/walk"
+    server="python3 '$(dirname "$0")/hls-server.py' > /dev/null"
+    url="http://server:8080/made/master.m3u8"
+    "$bin/mplab" run --quiet --scenario "$work/walk" --serve "$server" -- bash -c "
+        until curl -s -o /dev/null $url; do sleep 0.1; done
+        '$bin/mpstream' --verbose --report '$url?live=1&duration=22' 2>&1 > /dev/null | grep -v ' segment [0-9]* of '"
+    echo
 fi
 
 echo "== This machine's paths: mppaths"

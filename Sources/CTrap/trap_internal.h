@@ -54,7 +54,7 @@ enum {
 #define TRAP_IOCTL_INJECT _IOW('!', 3, struct trap_injection)
 #define TRAP_IOCTL_SET_FLAGS _IOW('!', 4, uint64_t)
 
-enum { TRAP_SLOTS = 128 };
+enum { TRAP_SLOTS = 128, TRAP_CONNECTS_KEPT = 256 };
 
 // In shared memory. It outlives each process that it is about, so all that a successor has to know is here.
 struct trap_page {
@@ -63,6 +63,8 @@ struct trap_page {
     struct trap_notification in_hand;
     // Calls that wait for the policy, by the number of their slot; 0 for none.
     _Atomic uint64_t waiting[TRAP_SLOTS];
+    // Whether it is a connect.
+    _Atomic int waiting_connects[TRAP_SLOTS];
     _Atomic uint32_t generation;
     // Of the last question.
     _Atomic uint32_t sequence;
@@ -78,6 +80,9 @@ struct trap_page {
     _Atomic int is_over;
     // -1 until it is known.
     _Atomic int filter_failure;
+    // The last connects, for a policy that takes over.
+    struct trap_message connects[TRAP_CONNECTS_KEPT];
+    _Atomic uint32_t connect_count;
     // An eventfd that wakes the guard.
     int poke;
 };
@@ -102,4 +107,5 @@ void trap_note_children(struct trap_run *run);
 // Has the trap's own process start a guard, where the one before is gone.
 int trap_start_guard(struct trap_run *run);
 void trap_poke(struct trap_run *run);
+void trap_kill_program(struct trap_run *run);
 int trap_open_process(pid_t pid);

@@ -3,25 +3,24 @@ import LinuxNet
 
 /// Runs a program with its calls trapped, and waits for its end.
 package struct ProgramLaunch {
-    private let arguments: [String]
+    private let argumentCount: Int
     private let tcpPrograms: [String]
-    private let isStrict: Bool
     private let keepsError: Bool
     private let awaitsReport: Bool
     private let configuration: ProgramPolicy.Configuration
     private let console: any ProgramConsole
 
     /// - Parameters:
-    ///   - arguments: the program, which is looked for in PATH, and what it is given.
+    ///   - argumentCount: how many of this process's arguments, the last ones, are the program, which is looked for in PATH, and
+    ///     what it is given: as they are, whatever their bytes.
     ///   - tcpPrograms: patterns of programs whose sockets stay TCP.
-    ///   - isStrict: whether a connect fails where the policy can't be asked, because paths are prohibited.
     ///   - keepsError: whether the policy writes to standard error.
     ///   - awaitsReport: whether the end waits for the policy's report.
     package init(
-        arguments: [String], tcpPrograms: [String], isStrict: Bool, keepsError: Bool, awaitsReport: Bool,
+        argumentCount: Int, tcpPrograms: [String], keepsError: Bool, awaitsReport: Bool,
         _ configuration: ProgramPolicy.Configuration, _ console: any ProgramConsole
     ) {
-        (self.arguments, self.tcpPrograms, self.isStrict) = (arguments, tcpPrograms, isStrict)
+        (self.argumentCount, self.tcpPrograms) = (argumentCount, tcpPrograms)
         (self.keepsError, self.awaitsReport) = (keepsError, awaitsReport)
         (self.configuration, self.console) = (configuration, console)
     }
@@ -42,12 +41,12 @@ package struct ProgramLaunch {
     package func run() throws(SystemError) -> CInt {
         let context = Context(configuration, console)
         let programs = CStringList(tcpPrograms)
-        let words = CStringList(arguments)
+        let first = Int(CommandLine.argc) - argumentCount
         var launch = trap_launch()
-        launch.arguments = UnsafePointer(words.pointers)
+        launch.arguments = UnsafePointer(CommandLine.unsafeArgv + first)
         launch.tcp_programs = UnsafePointer(programs.pointers)
         launch.traps_connect = 1
-        launch.is_strict = isStrict ? 1 : 0
+        launch.is_strict = configuration.isStrict ? 1 : 0
         launch.keeps_error = keepsError ? 1 : 0
         launch.awaits_report = awaitsReport ? 1 : 0
         launch.patience = CInt((configuration.patience + Self.margin).wholeNanoseconds / 1_000_000)
@@ -61,7 +60,7 @@ package struct ProgramLaunch {
         }
         var failure: CInt = 0
         let status = trap_run(&launch, &failure)
-        extendLifetime((context, programs, words))
+        extendLifetime((context, programs))
         if failure != 0 { throw SystemError("start the program", errno: failure) }
         return status
     }

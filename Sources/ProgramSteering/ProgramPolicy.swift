@@ -3,7 +3,7 @@
 //     socket(2)    a socket from the reserve, or one made for the call     the library's own way to make and prepare one
 //     connect(2)   a verdict: the interface, or that none is allowed       `PathChooser`
 //     after that   looks at a duplicate until the handshake is complete    `LentSocket`
-//     from then on the connection is followed without a descriptor         `ConnectionFollower`
+//     from then on the connection is followed without a descriptor         `ConnectionFollower(lent:…)`
 
 import CTrap
 import LinuxNet
@@ -17,6 +17,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         /// How long a connect waits for a probe where its path is suspect: of a socket that does not block, and of one that does.
         package var patience = Duration.milliseconds(50)
         package var blockingPatience = Duration.milliseconds(250)
+        /// Whether paths are prohibited: what can't be looked at is refused then.
+        package var isStrict = false
 
         package init() {}
     }
@@ -34,11 +36,17 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var reserve = ReservePlan()
     /// Levels of sockets that the program may get, by cookie.
     private var levels: [UInt64: ControlLevel] = [:]
+    /// Those of the reserve.
+    private var reserved: Set<UInt64> = []
     /// Verdicts that wait for the first snapshot.
     private var undecided: [trap_message] = []
     private var hasPaths = false
     private var isReady = false
     private var isReported = false
+    /// Whether paths are prohibited.
+    private var isStrict: Bool { configuration.isStrict }
+    /// Whether the last socket can be steered.
+    private var isSteering = false
     private var hasToldUnsteered = false
     private var toldOptions: Set<String> = []
     private static let mostOptions = 1_000
@@ -47,9 +55,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var generation: UInt32 = 0
     /// Sockets whose handshakes are under way, with the pause until the next look.
     private var looks: [UInt64: Look] = [:]
-    /// Duplicates that were asked for.
-    private var borrowed: [UInt32: UInt64] = [:]
-    private var lastBorrowing: UInt32 = 0
+    /// What waits for a duplicate that the trap was asked for.
+    private var loans: [UInt32: (CInt?) -> Void] = [:]
+    private var lastLoan: UInt32 = 0
+    private var followers: [UInt64: ConnectionFollower] = [:]
 
     private struct Look {
         var pause: Duration
@@ -58,6 +67,7 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private static let firstLook = Duration.milliseconds(1)
     private static let longestLook = Duration.milliseconds(25)
+    private static let certainty = Duration.seconds(1)
     /// From then on a handshake is looked at less often.
     private static let longHandshake = Duration.seconds(3)
     private static let lateLook = Duration.milliseconds(500)
@@ -78,7 +88,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         monitor = PathMonitor()
         self.channel = TrapChannel(channel, on: monitor.runtime.thread)
         supply = SocketSupply(monitor)
-        chooser = PathChooser(monitor, configuration.connection.policy)
+        chooser = PathChooser(
+            monitor, configuration.connection.policy, refusesUnknown: configuration.isStrict)
     }
 
     /// Runs until all is over.
@@ -104,6 +115,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         guard !isReady, isLate || hasPaths && hasReserve else { return }
         isReady = true
         trap_policy_is_ready(page)
+        channel.send(trap_message(TRAP_POLICY_BEGAN))
     }
 
     private func pathsChanged() {
@@ -121,7 +133,12 @@ package final class ProgramPolicy: @unchecked Sendable {
         switch trap_kind(message.kind) {
         case TRAP_BEGAN:
             reserve.lost()
+            // Of the first trap, too, which has what was sent before it began.
+            reserved = []
             for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+            // What the one before was asked for and has not answered.
+            loans = [:]
+            for (cookie, look) in looks { scheduleLook(cookie, look.pause) }
         case TRAP_SOCKET_GIVEN: given(message)
         case TRAP_SOCKET_PLAIN:
             ledger.madePlain()
@@ -143,6 +160,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     // MARK: Sockets
 
     private func refill(_ family: IPAddress.Family) {
+        guard !isStrict || isSteering else { return becomeReady(isLate: true) }
         for _ in 0..<reserve.order(family) {
             supply.make(family) { [self] made in
                 guard case .success(let socket) = made else {
@@ -153,6 +171,7 @@ package final class ProgramPolicy: @unchecked Sendable {
                 reserve.made(family, isKept: true)
                 var message = trap_message(TRAP_RESERVE)
                 hand(socket, family, &message)
+                reserved.insert(message.cookie)
                 hasReserve = true
                 becomeReady()
             }
@@ -165,6 +184,13 @@ package final class ProgramPolicy: @unchecked Sendable {
         supply.make(family) { [self] made in
             var message = trap_message(TRAP_GIVE, sequence: question.sequence)
             guard case .success(let socket) = made else { return channel.send(message) }
+            isSteering = socket.level.isPerConnection
+            guard !isStrict || isSteering else {
+                // The kernel's own path manager knows no prohibition.
+                message.error = CInt(TRAP_UNSTEERED.rawValue)
+                noteUnsteered(socket.level.limit ?? .noPrivilege)
+                return channel.send(message)
+            }
             hand(socket, family, &message)
         }
     }
@@ -182,7 +208,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             ProgramSocket(
                 cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
                 level: level ?? .observeOnly(because: .brokerSilent)))
-        if level != nil { reserve.taken(message.addressFamily) }
+        if reserved.remove(message.cookie) != nil { reserve.taken(message.addressFamily) }
         refill(message.addressFamily)
     }
 
@@ -190,24 +216,36 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private func connects(_ message: trap_message) {
         let isMPTCP = message.flags & TRAP_IS_MPTCP.rawValue != 0
+        // A policy before has made its socket, as this one would.
+        let isInherited = message.flags & TRAP_REPEATED.rawValue != 0
+        if isInherited, ledger[message.cookie] != nil {
+            if message.sequence != 0, hasPaths { decide(message) }
+            return
+        }
         ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
         ledger.update(message.cookie) {
             $0.program = OtherProcess.name(of: message.thread)
-            if !isMPTCP { $0.level = .observeOnly(because: .plainTCP) }
+            if !isMPTCP {
+                $0.level = .observeOnly(because: .plainTCP)
+            } else if isInherited, let level = supply.level {
+                $0.level = level
+            }
         }
         if message.sequence != 0 {
             if hasPaths { decide(message) } else { undecided.append(message) }
         } else {
             note(message.interface, for: message.cookie)
         }
-        look(at: message.cookie)
+        if looks[message.cookie] == nil, ledger[message.cookie]?.state == .connecting {
+            look(at: message.cookie)
+        }
     }
 
     private func decide(_ message: trap_message) {
         let isBound = message.flags & TRAP_IS_BOUND.rawValue != 0
         guard let destination = message.destination,
             let choice = chooser.choose(
-                for: destination, bound: isBound && message.interface != 0 ? message.interface : nil)
+                for: destination, bound: isBound ? (message.interface, message.ownAddress) : nil)
         else { return answer(message, nil) }
         switch choice {
         case .leave: answer(message, nil, mayKeep: true)
@@ -258,26 +296,44 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private func scheduleLook(_ cookie: UInt64, _ pause: Duration) {
         _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
-            guard looks[cookie] != nil, let socket = ledger[cookie] else { return }
-            lastBorrowing &+= 1
-            borrowed[lastBorrowing] = cookie
-            var message = trap_message(TRAP_BORROW, sequence: lastBorrowing)
-            (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
-            message.cookie = cookie
-            channel.send(message)
+            guard looks[cookie] != nil else { return }
+            // So many at once: the trap has calls to answer.
+            guard loans.count < Self.mostLooks else { return scheduleLook(cookie, Self.crowdedLook) }
+            borrow(cookie) { [self] in lookedAt(cookie, $0) }
         }
     }
 
+    /// Gets a duplicate of a program's socket for the moment of a call; nil where there is none to be had.
+    private func borrow(_ cookie: UInt64, _ body: @escaping (CInt?) -> Void) {
+        guard let socket = ledger[cookie], loans.count < Self.mostLoans else { return body(nil) }
+        lastLoan = max(1, lastLoan &+ 1)
+        loans[lastLoan] = body
+        var message = trap_message(TRAP_BORROW, sequence: lastLoan)
+        (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
+        message.cookie = cookie
+        channel.send(message)
+    }
+
+    private static let mostLoans = 1_024
+    private static let mostLooks = 32
+    private static let crowdedLook = Duration.milliseconds(5)
+
     private func lent(_ message: trap_message, _ descriptor: CInt?) {
-        guard let cookie = borrowed.removeValue(forKey: message.sequence), var look = looks[cookie] else {
-            return
-        }
+        loans.removeValue(forKey: message.sequence)?(descriptor)
+    }
+
+    private func lookedAt(_ cookie: UInt64, _ descriptor: CInt?) {
+        guard var look = looks[cookie] else { return }
         guard let descriptor else {
             looks[cookie] = nil
             return ended(cookie, .brief)
         }
         switch LentSocket.look(descriptor) {
-        case .connecting:
+        // A socket whose call has been let go and has not begun yet looks like one that has failed.
+        case .failed where look.since.duration(to: .now) >= Self.certainty:
+            looks[cookie] = nil
+            ended(cookie, .failed)
+        case .connecting, .failed:
             let waited = look.since.duration(to: .now)
             guard waited < Self.longestHandshake else {
                 looks[cookie] = nil
@@ -287,9 +343,6 @@ package final class ProgramPolicy: @unchecked Sendable {
             look.pause = min(look.pause * 2, longest)
             looks[cookie] = look
             scheduleLook(cookie, look.pause)
-        case .failed:
-            looks[cookie] = nil
-            ended(cookie, .failed)
         case .connected(let facts):
             looks[cookie] = nil
             connected(cookie, facts, descriptor)
@@ -303,11 +356,42 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func connected(_ cookie: UInt64, _ facts: LentSocket.Facts, _ descriptor: CInt) {
         ledger.update(cookie) { $0.state = .connected(facts.transport) }
         guard let socket = ledger[cookie] else { return }
+        // At once, because there is a descriptor at hand.
         if let token = facts.token, socket.level == .perConnectionByBroker {
             supply.attach(token, by: descriptor)
         }
         console.connected(socket)
         if let limit = socket.level.limit, facts.token != nil { noteUnsteered(limit) }
+        follow(socket, descriptor)
+    }
+
+    // MARK: Connections
+
+    private func follow(_ socket: ProgramSocket, _ descriptor: CInt) {
+        let cookie = socket.cookie
+        let follower = ConnectionFollower(
+            lent: descriptor, madeWith: socket.level, configuration.connection, monitor: monitor
+        ) { [weak self] body in
+            self?.borrow(cookie) { if let descriptor = $0 { body(descriptor) } }
+        }
+        guard let follower else { return }
+        followers[cookie] = follower
+        let events = follower.events
+        // This object lives for as long as the process.
+        Task { [self] in
+            for await event in events { thread.submit { [self] in happened(event, to: cookie) } }
+        }
+        follower.begin(nil)
+    }
+
+    private func happened(_ event: ConnectionEvent, to cookie: UInt64) {
+        guard let socket = ledger[cookie] else { return }
+        if case .closed(let report) = event {
+            followers[cookie] = nil
+            ledger.update(cookie) { $0.report = report }
+        } else {
+            console.event(event, of: socket)
+        }
     }
 
     private func noteUnsteered(_ limit: ControlLimit) {
@@ -329,6 +413,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func report() {
         guard !isReported else { return }
         isReported = true
+        for (cookie, follower) in followers {
+            let carried = follower.transferReport()
+            ledger.update(cookie) { $0.report = carried }
+        }
         console.report(ledger)
         trap_report_is_written(page)
         // What outlives the program has nothing to say any more, and keeps no pipe open.

@@ -53,6 +53,7 @@ package enum PlainReason: Int32, Sendable, Hashable {
     case otherNamespace
     case excludedProgram
     case notInjected
+    case unsteered
     /// The program has made it by another way than socket(2): a filter of its own, io_uring, or before `mprun` began.
     case unseen
 
@@ -63,6 +64,7 @@ package enum PlainReason: Int32, Sendable, Hashable {
         case .otherNamespace: "the program is in another network namespace, or not to be looked at"
         case .excludedProgram: "--tcp-for names the program"
         case .notInjected: "the program had no room for it, or was killed"
+        case .unsteered: "paths are prohibited, and no mpathd keeps an MPTCP connection off them"
         case .unseen: "it was not made by a call that mprun sees"
         }
     }

@@ -52,8 +52,8 @@ final class TrapChannel {
     }
 
     private func keep(_ message: trap_message, _ socket: SuppliedSocket?) {
-        // The trap has given up waiting for the oldest long ago.
-        if backlog.count >= Self.mostInBacklog { backlog.removeFirst() }
+        // A look can be taken later; the trap waits for the rest.
+        if backlog.count >= Self.mostInBacklog, message.kind == TRAP_BORROW.rawValue { return }
         backlog.append((message, socket))
         guard timer == nil else { return }
         timer = thread.schedule(at: .now.advanced(by: Self.pause)) { [unowned self] in
@@ -76,6 +76,13 @@ final class TrapChannel {
 }
 
 extension trap_message {
+    /// The address that the program has bound the socket to; nil for none.
+    var ownAddress: IPAddress? {
+        let length = UInt32(family) == TRAP_IPV4.rawValue ? 4 : 16
+        let address = withUnsafeBytes(of: own) { IPAddress(networkBytes: $0.prefix(length)) }
+        return address?.isUnspecified == true ? nil : address?.unmapped
+    }
+
     init(_ kind: trap_kind, sequence: UInt32 = 0) {
         self.init()
         self.kind = kind.rawValue

@@ -75,6 +75,8 @@ struct MPathD: AsyncParsableCommand {
             do throws(SystemError) { try broker.serve(socket.descriptor) } catch { continuation.yield(error) }
         }
         ServiceManager.notify("READY=1\nSTATUS=Steers for every process that connects")
+        // Of what the start has read little is needed again, and it may be long until then.
+        ProgramPages.release()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await TerminationSignal.first() }
             group.addTask {

@@ -1,33 +1,74 @@
+import Dispatch
 import LinuxNet
 import PathBroker
 import PathCore
 
 /// Writes what the broker tells to the journal, so many lines a minute: what clients cause must not fill a disk.
+///
+/// A thread of its own writes, because a journal or a terminal that takes nothing more would stop the one that writes: then
+/// lines are dropped, and their number is told when it goes on.
 final class ServiceLog: Sendable {
     static let shared = ServiceLog()
 
-    private static let mostInMinute = 60
-    private let written = Locked((since: MonotonicTime.zero, count: 0))
+    private struct State {
+        var since = MonotonicTime.zero
+        var count = 0
+        var waiting: [BrokerLog] = []
+        var dropped = 0
+        var hasThread = false
+    }
 
+    private static let mostInMinute = 60
+    /// Lines that wait for the thread.
+    private static let mostWaiting = 64
+    private let state = Locked(State())
+    private let signal = DispatchSemaphore(value: 0)
+
+    /// From any thread: never waits.
     func write(_ log: BrokerLog) {
-        let now = MonotonicTime.now
-        let count = written.withLock { written in
-            if written.since.duration(to: now) >= .seconds(60) { written = (now, 0) }
-            written.count += 1
-            return written.count
+        let (isNew, needsThread) = state.withLock { state -> (Bool, Bool) in
+            let now = MonotonicTime.now
+            if state.since.duration(to: now) >= .seconds(60) { (state.since, state.count) = (now, 0) }
+            guard state.count < Self.mostInMinute, state.waiting.count < Self.mostWaiting else {
+                state.dropped += 1
+                return (false, false)
+            }
+            state.count += 1
+            state.waiting.append(log)
+            defer { state.hasThread = true }
+            return (true, !state.hasThread)
         }
-        guard count <= Self.mostInMinute else { return }
-        let last = count == Self.mostInMinute ? " (more of this minute is left out)" : ""
+        if needsThread, (try? OwnThread.start("log") { [self] in run() }) == nil {
+            // Without a thread the lines wait for the next one that can be made.
+            state.withLock { $0.hasThread = false }
+        }
+        if isNew { signal.signal() }
+    }
+
+    private func run() -> Never {
+        while true {
+            signal.wait()
+            let (log, dropped) = state.withLock { state -> (BrokerLog?, Int) in
+                guard !state.waiting.isEmpty else { return (nil, 0) }
+                defer { state.dropped = 0 }
+                return (state.waiting.removeFirst(), state.dropped)
+            }
+            guard let log else { continue }
+            if dropped > 0 { ServiceManager.log("\(dropped) lines were left out", priority: 5) }
+            write(now: log)
+        }
+    }
+
+    private func write(now log: BrokerLog) {
         switch log {
         case .dropped(let process, let user):
             ServiceManager.log(
-                "dropped process \(process) of user \(user)\(last)", priority: 5,
-                fields("dropped", process, user))
+                "dropped process \(process) of user \(user)", priority: 5, fields("dropped", process, user))
         case .heldUp(let process, let user):
             ServiceManager.log(
-                "process \(process) of user \(user) held its socket; the path manager's setting was put back\(last)",
+                "process \(process) of user \(user) held its socket; the path manager's setting was put back",
                 priority: 4, fields("held_up", process, user))
-        case .note(let text): ServiceManager.log(text + last, priority: 4)
+        case .note(let text): ServiceManager.log(text, priority: 4)
         }
     }
 

@@ -13,7 +13,7 @@ struct MPRun: ParsableCommand {
             The program needs no change, and no privilege: the kernel holds its calls of socket(2) and connect(2) until \
             mprun has put an MPTCP socket in the place of a TCP one, and has bound it to the best allowed path. The server \
             has to speak MPTCP; to all others the connection is plain TCP, as without mprun. What can't be done is left \
-            as it is: a program that works works under mprun, too.
+            as it is, and the program gets TCP.
 
             EXAMPLES
               mprun curl -O https://media.example/film.mp4
@@ -48,8 +48,9 @@ struct MPRun: ParsableCommand {
             "Paths not to use: expensive, constrained, an interface type or an interface's name.",
             discussion: """
                 An interface that may appear later is named with interface: in front. A connection that no other path \
-                leads to is refused: the program gets ENETUNREACH. It is about TCP; what the program does by UDP (DNS, \
-                QUIC) goes its own way.
+                leads to is refused: the program gets ENETUNREACH, also where its call can't be looked at. It is about \
+                calls of connect(2) by programs of this machine's own kind: UDP (DNS, QUIC), MSG_FASTOPEN, io_uring and \
+                32-bit programs go their own way.
                 """,
             valueName: "what,…"))
     var prohibit: [String] = []
@@ -115,9 +116,10 @@ struct MPRun: ParsableCommand {
         configuration.connection.requiredInterface = require
         try Prohibition(parsing: prohibit).apply(
             to: &configuration.connection, interfaces: InterfaceNames.all())
+        configuration.isStrict = !prohibit.isEmpty || require != nil
         let console = RunConsole(json: json, verbose: verbose, list: list, report: report, quiet: quiet)
         let launch = ProgramLaunch(
-            arguments: arguments, tcpPrograms: tcpFor, isStrict: !prohibit.isEmpty || require != nil,
+            argumentCount: arguments.count, tcpPrograms: tcpFor,
             keepsError: console.speaks, awaitsReport: console.concludes,
             configuration, console)
         do throws(SystemError) {

@@ -83,6 +83,8 @@ struct RunConsole: ProgramConsole {
 
     /// - Parameter always: whether a person who did not ask for events is told, too.
     private func event(_ name: String, _ fields: [String: String], _ text: String, always: Bool = false) {
+        // The thread that writes here steers connections: a reader that is behind misses something.
+        guard StandardErrorRoom.exists else { return }
         if json {
             Diagnostics.write(JSONLine.text(RunEvent(name: name, fields: fields)))
         } else if verbose || always && !quiet {

@@ -23,11 +23,11 @@ extension BrokerWorld {
             descriptors = passed == nil ? 0 : 1
             if process.lies, random.oneIn(16) { (passed, descriptors) = (nil, random.below(4)) }
         }
-        let (told, _) = BrokerRequest.read(bytes)
-        processes[id]?.open = [told]
-        if case .success(.hello) = BrokerRequest.read(bytes).1 { processes[id]?.hasGreeted = true }
+        let read = BrokerRequest.read(bytes)
+        processes[id]?.open = [read.id]
+        if case .success(.hello) = read.1 { processes[id]?.hasGreeted = true }
         processes[id]?.passed = passed
-        perform(machine.packet(bytes, descriptors: descriptors, isCut: isCut, from: id, at: now))
+        perform(machine.packet(read, descriptors: descriptors, isCut: isCut, from: id, at: now))
         noteRates(id)
     }
 
@@ -87,7 +87,10 @@ extension BrokerWorld {
         _ work: BrokerMachine.Work, _ id: ClientID, _ process: Process
     ) -> BrokerMachine.Answer {
         switch work {
-        case .wait: return .waited
+        case .wait, .waitForTurn: return .waited
+        case .tell(let message):
+            sent(message, to: id)
+            return .told(true)
         case .examine:
             guard let socket = process.passed.flatMap({ sockets[$0] }) else {
                 return .examined(PassedSocketFacts())
@@ -110,9 +113,27 @@ extension BrokerWorld {
                     cookie: socket.cookie, user: process.user, remote: socket.remote,
                     additionalSubflows: UInt8(random.below(3))))
         case .prepare:
-            return .finished(process.lies && random.oneIn(4) ? BrokerFailure(.socketHeld) : nil)
+            // A liar holds its sockets for almost as long as the watchdog lets it.
+            let time = Duration.microseconds(process.lies ? 1_900 : 2)
+            changed[process.user, default: []].append((now, time))
+            checkChanges(of: process.user)
+            return .prepared(
+                process.lies && random.oneIn(4) ? BrokerFailure(.socketHeld) : nil, changed: time)
         case .check, .route, .isOwn, .perform:
             return .finished(random.oneIn(6) ? BrokerFailure(.kernel, errno: 22) : nil)
+        }
+    }
+
+    /// Whether the setting was changed for no longer than a user may have it, in any while.
+    private mutating func checkChanges(of user: UInt32) {
+        let times = changed[user] ?? []
+        var sum = Duration.zero
+        for (begun, time) in times.reversed() {
+            sum += time
+            let rate = limits.changedMicroseconds
+            let allowed =
+                Double(rate.burst) + begun.duration(to: now).inSeconds * Double(rate.perSecond) + 2_000
+            if sum.inSeconds * 1_000_000 > allowed { return fault("changed for \(sum) of user \(user)") }
         }
     }
 

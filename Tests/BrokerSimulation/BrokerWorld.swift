@@ -51,6 +51,8 @@ public struct BrokerWorld {
     var lastCookie: UInt64 = 100
     /// What the kernel last said a client's token names.
     var found: [ClientID: UInt64] = [:]
+    /// For how long the setting was changed for each user's sockets, and when.
+    var changed: [UInt32: [(MonotonicTime, Duration)]] = [:]
     var prepares: [UInt32: [MonotonicTime]] = [:]
     var orders: [UInt32: [MonotonicTime]] = [:]
     /// What is wrong; empty where no rule was broken.
@@ -73,6 +75,8 @@ public struct BrokerWorld {
         limits.connects = .init(perSecond: 20, burst: 20)
         limits.malformedPackets = 6
         limits.earlyEvents = 8
+        limits.earlyEventsPerUser = 4
+        limits.changedMicroseconds = .init(perSecond: 2_000, burst: 6_000)
         limits.earlyEventsPerConnection = 2
         machine = BrokerMachine(namespace: 1, boot: "world", limits: limits)
     }
@@ -130,7 +134,7 @@ public struct BrokerWorld {
     mutating func leave(_ id: ClientID) {
         processes[id] = nil
         found[id] = nil
-        machine.disconnected(id)
+        perform(machine.disconnected(id))
     }
 
     private mutating func makeSocket() {
@@ -143,6 +147,10 @@ public struct BrokerWorld {
         sockets[lastCookie] = socket
         processes[id]?.held.append(lastCookie)
         processes[id]?.proved.insert(lastCookie)
+    }
+
+    private mutating func anyUser() -> UInt32? {
+        random.oneIn(5) ? nil : UInt32(random.below(4)) * 1_000
     }
 
     static func remote(_ number: Int) -> IPEndpoint {
@@ -161,7 +169,7 @@ public struct BrokerWorld {
         let event = SubflowEvent.established(
             token, SubflowFacts(local: Self.remote(9), remote: socket.remote), isServer: false,
             deniesJoinToFirst: isDenied)
-        if !random.oneIn(6) { perform(machine.event(event, at: now)) }
+        if !random.oneIn(6) { perform(machine.event(event, of: anyUser(), at: now)) }
     }
 
     private mutating func close(_ cookie: UInt64) {
@@ -181,7 +189,7 @@ public struct BrokerWorld {
         } else {
             let remote = Self.remote(random.below(8))
             sockets[cookie]?.announced[id] = remote
-            perform(machine.event(.announced(token, remoteID: id, remote), at: now))
+            perform(machine.event(.announced(token, remoteID: id, remote), of: anyUser(), at: now))
         }
     }
 
@@ -208,13 +216,16 @@ public struct BrokerWorld {
                     (token, sockets.values.first { $0.token == token }?.cookie)
                 }
                 perform(machine.verified(cookies))
+            case .wake(let id):
+                let isWaiting = if case .waitForTurn? = processes[id]?.work { true } else { false }
+                if !isWaiting { fault("client \(id) is woken, and waits for no turn") }
             case .hideAnnouncements: break
             }
         }
         if machine.connectionCount > 4 * limits.connectionsPerUser { fault("too many connections") }
     }
 
-    private mutating func sent(_ message: BrokerMessage, to id: ClientID) {
+    mutating func sent(_ message: BrokerMessage, to id: ClientID) {
         guard let process = processes[id] else {
             return fault("a message for a client that has gone: \(message)")
         }
@@ -258,7 +269,7 @@ public struct BrokerWorld {
                 fault("\(socket) is prepared")
             }
         case .perform(let action, let token): check(action, token, of: id, process)
-        case .wait, .examine, .look, .check, .route, .isOwn: break
+        case .wait, .waitForTurn, .tell, .examine, .look, .check, .route, .isOwn: break
         }
     }
 

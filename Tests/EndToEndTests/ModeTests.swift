@@ -36,6 +36,16 @@ extension Labs {
             #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
         }
 
+        @Test(
+            "survives the loss of its path where another program holds it", arguments: ["blackhole", "down"])
+        func lent(fault: String) throws {
+            let seen = try ModeProbe.run("handover echo --lent yes --ms 4000 --at 1000 wlan0 \(fault)")
+            #expect(seen.isIntact, "\(seen)")
+            #expect(seen.stall < Self.stall, "\(seen)")
+            #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
+            #expect(seen.received("wwan0") > 0, "\(seen)")
+        }
+
         @Test("has an expensive path ready in time")
         func coldPath() throws {
             let seen = try ModeProbe.run(

@@ -44,7 +44,10 @@ final class Conversation: Sendable {
 
     init(_ options: ProbeOptions) async throws {
         self.options = options
-        let opened = try await options.isForeign ? Self.openForeign(options) : Self.open(options)
+        let opened =
+            if options.isForeign { try await Self.openForeign(options) } else if options.isLent {
+                try await Self.openLent(options)
+            } else { try await Self.open(options) }
         follower = opened.follower
         socket = StreamSocket(owning: Descriptor(owning: opened.descriptor))
         writingEnd = try Descriptor(duplicating: socket.descriptor.number)
@@ -110,6 +113,23 @@ final class Conversation: Sendable {
             adopting: number, SteeringConfiguration(mode: options.mode), maySteerAll: true, monitor: monitor)
         follower.begin(nil)
         return (socket.release(), follower)
+    }
+
+    /// As another program's connection: followed by its names in the kernel.
+    private static func openLent(_ options: ProbeOptions) async throws -> Opened {
+        let connected = try await Connector.shared.connect(host: options.host, port: Int(options.port)) {
+            $0.mode = options.mode
+        }
+        let level = try connected.follow().control
+        let number = connected.takeDescriptor()
+        var configuration = ConnectionConfiguration()
+        configuration.mode = options.mode
+        guard
+            let follower = ConnectionFollower(
+                lent: number, madeWith: level, configuration, monitor: Connector.shared.monitor)
+        else { throw SystemError("follow a lent socket", errno: ENOTCONN) }
+        follower.begin(nil)
+        return (number, follower)
     }
 
     /// Ends the steering, and waits until it has ended.
@@ -186,7 +206,7 @@ final class Conversation: Sendable {
             switch rest.withUnsafeBytes({ socket.write($0) }) {
             case .moved(let count):
                 rest = rest.dropFirst(count)
-                follower.didSend(count)
+                if !options.isLent { follower.didSend(count) }
             case .wouldBlock:
                 guard await EventThread.shared.ready(writingEnd.number, for: .writable) != nil else {
                     return false
@@ -206,7 +226,7 @@ final class Conversation: Sendable {
                 switch buffer.withUnsafeMutableBytes({ socket.read(into: $0) }) {
                 case .wouldBlock: break reading
                 case .moved(let count) where count > 0:
-                    follower.didReceive(count)
+                    if !options.isLent { follower.didReceive(count) }
                     ingest(buffer[..<count])
                 case .moved, .broken:
                     state.withLock { $0.hasEnded = true }

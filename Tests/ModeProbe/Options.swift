@@ -40,13 +40,15 @@ struct ProbeOptions: Sendable {
     var moves: Moves?
     /// Whether the sockets are not this library's, and all connections may be steered for their sake.
     var isForeign = false
+    /// Whether the sockets are followed as another program's: by their names in the kernel alone.
+    var isLent = false
 
     static let usage = """
         usage: modeprobe handover|interactive|aggregate echo|download|upload [--host HOST] [--ms N] [--size N]
             [--every MS] [--connections N] [--prohibit NAME] [--count NAME] [--at MS LINK ACTION]…
             [--tcp yes] [--refuse constrained] [--when-refused report|close] [--capture NAME] [--budget BYTES]
             [--budget-on NAME]
-            [--moves N expensive|constrained|address] [--foreign yes]
+            [--moves N expensive|constrained|address] [--foreign yes] [--lent yes]
 
         """
 
@@ -75,6 +77,7 @@ struct ProbeOptions: Sendable {
             case "--when-refused":
                 guard let action = PathRefusalAction(rawValue: value) else { return nil }
                 whenRefused = action
+            case "--lent": isLent = value == "yes"
             case "--foreign": isForeign = value == "yes"
             case "--moves":
                 guard let cause = words.popFirst().flatMap(Moves.Cause.init(rawValue:)) else { return nil }

@@ -69,6 +69,33 @@ struct ConnectionFollowerTests {
         _ = socket.report
     }
 
+    @Test("of another program's connection stops when that program closes it, and knows all that it carried")
+    func lent() async throws {
+        let world = try World()
+        let socket = try StreamSocket(.ipv4, .tcp)
+        let endpoint = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: world.port)
+        if try !socket.connect(to: endpoint) {
+            _ = await EventThread.shared.ready(socket.descriptor.number, for: .writable)
+        }
+        let lent = ConnectionFollower(
+            lent: socket.descriptor.number, madeWith: .observeOnly(because: .plainTCP),
+            ConnectionConfiguration(),
+            monitor: world.monitor)
+        let follower = try #require(lent)
+        follower.begin(nil)
+        await follower.settled()
+        let bytes = [UInt8](repeating: 7, count: 40_000)
+        var sent = 0
+        if case .moved(let count) = bytes.withUnsafeBytes({ socket.write($0) }) { sent = count }
+        #expect(sent > 0)
+        #expect(!follower.isStopped)
+        let server = world.accept()
+        _ = consume socket
+        _ = consume server
+        try await Program.wait("the end") { follower.isStopped }
+        #expect(follower.transferReport().paths.map(\.bytesSent) == [UInt64(sent)])
+    }
+
     @Test("tells of what was lost in the moment after the connection came about")
     func early() async throws {
         let world = try World()

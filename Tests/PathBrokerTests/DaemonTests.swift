@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon itself, as an administrator's service with CAP_NET_ADMIN alone, and clients of another user without any right.
-@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv"), .serialized)
+@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv", "ping"), .serialized)
 struct DaemonTests {
     /// Starts the daemon; `$user` runs a command as a user without rights.
     private static let daemon = """
@@ -186,6 +186,119 @@ struct DaemonTests {
         #expect(result.errors.hasPrefix("one\ntwo\n"), "\(result.errors)")
         // The daemon's own user might go there.
         #expect(!result.errors.contains("wwan0 joined"), "\(result.errors)")
+    }
+
+    @Test("a user's rules that lead another way than the daemon's hold for the subflows that it asks for")
+    func otherWays() async throws {
+        let result = try await run(
+            """
+            # To the same interface, by another gateway: into a tunnel, say.
+            ip route add default via 198.51.100.77 dev wwan0 table 77
+            ip rule add pref 10 uidrange 65534-65534 oif wwan0 lookup 77
+
+            """
+                + conversation(
+                    """
+                    wait_for "the refusal" bash -c '"$bin/mpathd" --status | grep -q "routing rules forbid it"'
+                    """))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.hasPrefix("one\ntwo\n"), "\(result.errors)")
+        #expect(!result.errors.contains("wwan0 joined"), "\(result.errors)")
+    }
+
+    @Test("steers connections over IPv6")
+    func overIPv6() async throws {
+        let result = try await run(
+            """
+            ip addr add 2001:db8:2::2/64 dev wwan0 nodad
+            server ip addr add 2001:db8:2::1/64 dev w1 nodad
+            ip route add default via 2001:db8:2::1 dev wwan0 metric 700
+            # A link that has just come up finds its neighbours late: Wi-Fi is to be the first.
+            for name in wlan0 wwan0; do wait_for "a way by $name" ping -c 1 -W 1 -I $name 2001:db8:ff::1; done
+
+            """
+                + conversation(
+                    """
+                    wait_for "a second path" grep -q 'wwan0 joined' events
+                    silence w0
+                    """
+                ).replacingOccurrences(of: "203.0.113.1:7000", with: "[2001:db8:ff::1]:7000"))
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.errors.contains("moved from wlan0 to wwan0: no "), "\(result.errors)")
+        #expect(result.errors.contains("2001:db8:ff::1"), "\(result.errors)")
+        #expect(result.errors.hasSuffix("kernel\n"), "\(result.errors)")
+    }
+
+    @Test("two daemons and a program that steers by itself share the setting, and it rests afterwards")
+    func neighbours() async throws {
+        let result = try await run(
+            """
+            mkdir -m 700 other
+            chown 65533 other
+            RUNTIME_DIRECTORY=$PWD/other $service "$bin/mpathd" --listen $PWD/other.sock > /dev/null 2>> daemon &
+            wait_for "the other mpathd" env MPATHD_SOCKET=$PWD/other.sock "$bin/mpathd" --status
+            $user "$bin/broker-probe" prepare $MPATHD_SOCKET 400 > first &
+            first=$!
+            $user "$bin/broker-probe" prepare $PWD/other.sock 400 > second &
+            second=$!
+            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > /dev/null 2> listener &
+            wait_for "the listener" grep listening listener
+            # As an administrator: it steers by itself.
+            echo hello | "$bin/mpconnect" --json 203.0.113.1:7000 2> events
+            wait $first $second
+            grep -o '"control":"[a-z_]*"' events | tail -n 1
+            cut -d, -f1 first second
+            cat /proc/sys/net/mptcp/path_manager
+            ls journal/swift-multipath other/swift-multipath | grep -v : || true
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            result.outputText.split(separator: "\n", omittingEmptySubsequences: true) == [
+                #""control":"per_connection""#, "400 prepared", "400 prepared", "kernel",
+            ], "\(result.outputText)")
+    }
+
+    @Test("killed at any moment it leaves no setting changed that its successor does not put back")
+    func killedAnywhere() async throws {
+        let result = try await run(
+            """
+            for pause in 0 1 2 3 5 8 13 21; do
+                $user "$bin/broker-probe" prepare $MPATHD_SOCKET 100000 > /dev/null 2>&1 &
+                client=$!
+                wait_for "work" bash -c '"$bin/mpathd" --status | grep -q "prepared .*[1-9]"'
+                sleep 0.0$pause
+                kill -KILL $daemon
+                wait $daemon $client 2> /dev/null || true
+                start_daemon
+                # The daemon puts back what its predecessor left.
+                cat /proc/sys/net/mptcp/path_manager
+            done | sort | uniq -c
+            $user "$bin/broker-probe" prepare $MPATHD_SOCKET 1 | cut -d, -f1
+            ls journal/swift-multipath
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "      8 kernel\n1 prepared\n", "\(result.outputText)")
+    }
+
+    @Test("a log that takes nothing more stops nothing")
+    func fullLog() async throws {
+        let result = try await TwoPaths.run(
+            """
+            export MPATHD_SOCKET=$PWD/mpathd.sock
+            mkfifo full
+            sleep 1000 < full &
+            exec 9> full
+            # More than a pipe holds.
+            timeout 1 head -c 1000000 /dev/zero >&9 || true
+            "$bin/mpathd" --listen $MPATHD_SOCKET > /dev/null 2>&9 &
+            wait_for "mpathd" "$bin/mpathd" --status
+            # Each is told to the log.
+            for _ in 1 2 3; do "$bin/broker-probe" flood $MPATHD_SOCKET 1 > /dev/null 2>&1; done
+            # As soon as the user may connect again.
+            wait_for "the status" bash -c '"$bin/mpathd" --status | grep -q "clients: malformed"'
+            wait_for "a socket" bash -c '"$bin/broker-probe" prepare $MPATHD_SOCKET 1 | grep -q "^1 prepared"'
+            """, as: .root)
+        #expect(result.status == 0, "\(result.errors)")
     }
 
     @Test("a service manager's socket will do, and a file's or a stream's won't")

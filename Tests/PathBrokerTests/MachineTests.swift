@@ -25,7 +25,7 @@ struct MachineTests {
         ) -> [BrokerMachine.Action] {
             lastRequest += 1
             return machine.packet(
-                request.packet(id: lastRequest),
+                BrokerRequest.read(request.packet(id: lastRequest)),
                 descriptors: descriptors ?? (request.takesDescriptor ? 1 : 0),
                 isCut: false, from: id, at: now)
         }
@@ -66,7 +66,8 @@ struct MachineTests {
         var fresh = World.socket
         fresh.isInUse = false
         #expect(world.answer(1, .examined(fresh)) == [.work(1, .prepare)])
-        #expect(world.answer(1, .finished(nil)) == [.send(1, world.done)])
+        #expect(
+            world.answer(1, .prepared(nil, changed: .microseconds(2))) == [.send(1, world.done)])
         for (change, refusal) in [
             (PassedSocketFacts(), BrokerRefusal.noInternetSocket),
             (PassedSocketFacts(isInternet: true), .noMPTCPSocket),
@@ -125,7 +126,8 @@ struct MachineTests {
         // Before it is attached, too.
         #expect(
             world.machine.event(
-                .announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!), at: world.now) == [])
+                .announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!), of: 1_000, at: world.now)
+                == [])
         let attached = world.attach(1, Self.token)
         #expect(attached.count == 2 && attached.first == .send(1, world.done))
         let local = SubflowAction.LocalAddress(IPAddress("192.0.2.2")!, id: 1)
@@ -148,12 +150,15 @@ struct MachineTests {
         _ = world.ask(1, .prepare)
         _ = world.answer(1, .examined(fresh))
         // One socket of a user is prepared at a time.
-        #expect(world.ask(2, .prepare) == [.work(2, .wait(BrokerLimits().turn))])
+        #expect(world.ask(2, .prepare) == [.work(2, .waitForTurn(BrokerLimits().longestCall))])
         #expect(world.ask(3, .prepare) == [.work(3, .examine)])
         _ = world.answer(3, .examined(fresh))
-        #expect(world.answer(3, .finished(nil)) == [.send(3, world.done)])
-        let failed = world.machine.answered(.finished(BrokerFailure(.socketHeld)), from: 1, at: world.now)
-        #expect(failed.count == 1)
+        #expect(world.answer(3, .prepared(nil, changed: .zero)) == [.send(3, world.done)])
+        let failed = world.machine.answered(
+            .prepared(BrokerFailure(.socketHeld), changed: .milliseconds(2)), from: 1, at: world.now)
+        // The next one of the user is woken, and is not served either.
+        #expect(failed.count == 2 && failed.last == .wake(2))
+        #expect(world.machine.status(for: nil).heldUp == 1)
         let refused = world.answer(2, .waited)
         guard case .send(2, .refused(_, let failure))? = refused.first else {
             return #expect(Bool(false), "\(refused)")
@@ -162,6 +167,87 @@ struct MachineTests {
         #expect(world.ask(3, .prepare) == [.work(3, .examine)])
         world.now = world.now.advanced(by: BrokerLimits().heldPause)
         #expect(world.ask(1, .prepare) == [.work(1, .examine)])
+    }
+
+    @Test("a user's sockets are prepared in the order in which they were asked for, and none waits in vain")
+    func turns() {
+        var world = World(clients: [1_000, 1_000, 1_000, 1_000])
+        var fresh = World.socket
+        fresh.isInUse = false
+        _ = world.ask(1, .prepare)
+        _ = world.answer(1, .examined(fresh))
+        for id in 2...4 as ClosedRange<BrokerMachine.ClientID> {
+            #expect(world.ask(id, .prepare) == [.work(id, .waitForTurn(BrokerLimits().longestCall))])
+        }
+        #expect(world.answer(1, .prepared(nil, changed: .zero)).last == .wake(2))
+        #expect(world.answer(2, .waited) == [.work(2, .examine)])
+        // The third leaves while it waits; the fourth wakes early, and waits on.
+        _ = world.machine.disconnected(3)
+        #expect(world.answer(4, .waited) == [.work(4, .waitForTurn(BrokerLimits().longestCall))])
+        // The second leaves in the middle.
+        #expect(world.machine.disconnected(2) == [.wake(4)])
+        #expect(world.answer(4, .waited) == [.work(4, .examine)])
+        #expect(world.answer(4, .examined(World.socket)).count == 1)
+    }
+
+    @Test("a user may have the setting changed for some of the time only, however short each change is")
+    func changedTime() {
+        var world = World(clients: [1_000, 2_000])
+        var fresh = World.socket
+        fresh.isInUse = false
+        var changed = Duration.zero
+        let begun = world.now
+        // Each socket is held for a little less than what the watchdog waits for.
+        while begun.duration(to: world.now) < .seconds(10) {
+            if world.ask(1, .prepare) == [.work(1, .examine)] {
+                _ = world.answer(1, .examined(fresh))
+                _ = world.answer(1, .prepared(nil, changed: .microseconds(1_900)))
+                changed += .microseconds(1_900)
+            }
+            world.now = world.now.advanced(by: .milliseconds(2))
+        }
+        #expect(changed < .milliseconds(310), "\(changed)")
+        #expect(world.ask(2, .prepare) == [.work(2, .examine)])
+    }
+
+    @Test("what peers announce to one user's connections hides nothing of another's")
+    func earlyEvents() {
+        var world = World(clients: [1_000])
+        let event = SubflowEvent.announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!)
+        #expect(world.machine.wantsUser(of: event))
+        _ = world.machine.event(event, of: 1_000, at: world.now)
+        for number in 100..<5_000 as Range<UInt32> {
+            let other = SubflowEvent.announced(
+                ConnectionToken(number), remoteID: 1, IPEndpoint("198.51.100.9:0")!)
+            _ = world.machine.event(other, of: 2_000, at: world.now)
+        }
+        #expect(world.attach(1, Self.token) == [.send(1, world.done), .send(1, .event(event))])
+        #expect(!world.machine.wantsUser(of: event))
+        #expect(!world.machine.wantsUser(of: .removed(ConnectionToken(9), remoteID: 1)))
+    }
+
+    @Test("a peer's wishes are passed on some times a second, and the client is told that some were not")
+    func wishes() {
+        var world = World(clients: [1_000])
+        _ = world.attach(1, Self.token)
+        let facts = SubflowFacts(local: World.remote, remote: World.remote)
+        let wish = SubflowEvent.subflowPriority(Self.token, facts)
+        var told = 0
+        for _ in 0..<1_000 { told += world.machine.event(wish, at: world.now).count }
+        #expect(told == BrokerLimits().announcementsPerConnection)
+        // What a peer takes back is taken back all the same.
+        let announced = SubflowEvent.announced(Self.token, remoteID: 4, IPEndpoint("198.51.100.9:0")!)
+        world.now = world.now.advanced(by: .seconds(1))
+        #expect(
+            world.machine.event(announced, at: world.now) == [
+                .send(1, .event(.lost)), .send(1, .event(announced)),
+            ])
+        for _ in 0..<1_000 { _ = world.machine.event(wish, at: world.now) }
+        #expect(world.machine.event(.removed(Self.token, remoteID: 4), at: world.now) == [])
+        let local = SubflowAction.LocalAddress(IPAddress("192.0.2.2")!, id: 1)
+        let there = IPEndpoint("198.51.100.9:443")!
+        _ = world.ask(1, .order(.create(local, isBackup: false, remote: there), Self.token))
+        #expect(world.answer(1, .found(World.facts)) == [.send(1, world.refused(.foreignRemote))])
     }
 
     @Test("who asks too fast is refused or answered later, and may go on soon")
@@ -175,11 +261,17 @@ struct MachineTests {
             _ = world.answer(1, .examined(PassedSocketFacts()))
         }
         #expect(world.ask(1, .prepare) == [.send(1, world.refused(.tooFast))])
-        #expect(world.ask(1, .status).count == 1)
-        #expect(world.ask(1, .status).count == 1)
+        for _ in 0..<2 {
+            #expect(world.ask(1, .status).count == 1)
+            _ = world.answer(1, .told(true))
+        }
         #expect(world.ask(1, .status) == [.work(1, .wait(.milliseconds(100)))])
         world.now = world.now.advanced(by: .milliseconds(100))
-        guard case .send(1, .status)? = world.answer(1, .waited).first else { return #expect(Bool(false)) }
+        guard case .work(1, .tell(.status))? = world.answer(1, .waited).first else {
+            return #expect(Bool(false))
+        }
+        // One that does not read it is a slow reader.
+        #expect(world.answer(1, .told(false)) == [.drop(1)])
     }
 
     @Test("a user sees its own clients, and root all")

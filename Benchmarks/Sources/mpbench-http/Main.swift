@@ -38,7 +38,7 @@ enum Main {
             case "series": try await load.series(words[1], Int(words[2])!, Int(words[3])!)
             case "flood": try await load.flood(words[1], Int(words[2])!, Int(words[3])!)
             case "body": try await load.body(words[1], pause: nil)
-            case "slow": try await load.body(words[1], pause: .milliseconds(50))
+            case "slow": try await load.body(words[1], pause: .milliseconds(10))
             case let other: fatalError("no load \(other)")
             }
         FileHandle.standardOutput.write(try JSONEncoder().encode(result) + [UInt8(ascii: "\n")])

@@ -32,9 +32,10 @@ enum trap_kind {
     TRAP_OVER,           // The last descendant has ended.
     // The policy's.
     TRAP_RESERVE = 64,  // family, cookie, and a socket: one for later.
-    TRAP_GIVE,          // sequence, cookie, and a socket; without a socket the trap makes one itself.
+    TRAP_GIVE,          // sequence, cookie, and a socket; without a socket the trap makes one itself, or none where `error` says so.
     TRAP_VERDICT,       // sequence, interface (0: leave it as it is), error (the call's), flags.
     TRAP_BORROW,        // sequence, thread, descriptor, cookie: a duplicate is wanted for an instant.
+    TRAP_POLICY_BEGAN,  // What one before was told of connects is to be told again.
 };
 
 // Why a socket is not MPTCP.
@@ -43,6 +44,7 @@ enum trap_reason {
     TRAP_OTHER_NAMESPACE,     // The caller is in another network namespace, or not to be seen.
     TRAP_EXCLUDED_PROGRAM,    // --tcp-for names it.
     TRAP_NOT_INJECTED,        // The kernel did not take the answer.
+    TRAP_UNSTEERED,           // Paths are prohibited, and the kernel alone would choose those of an MPTCP connection.
 };
 
 enum trap_flag {
@@ -51,6 +53,7 @@ enum trap_flag {
     TRAP_IS_BOUND = 4,     // The program has bound it to an address or an interface.
     TRAP_MAY_KEEP = 8,     // In a verdict: it holds for this destination until `generation` changes.
     TRAP_TAKEN = 16,       // Of an option: the call has succeeded without an effect.
+    TRAP_REPEATED = 32,    // Of a connect: it has been told before, maybe to another policy.
 };
 
 // The kernel's numbers that Swift needs.
@@ -79,8 +82,10 @@ struct trap_message {
     uint8_t address[16];
     uint32_t scope;
     uint32_t generation;
+    // The address that the program has bound the socket to; zeros for none.
+    uint8_t own[16];
 };
-_Static_assert(sizeof(struct trap_message) == 64, "one size for both ends");
+_Static_assert(sizeof(struct trap_message) == 80, "one size for both ends");
 
 // What all processes of a run share.
 struct trap_page;

@@ -55,7 +55,7 @@
 
         func setModified(_ seconds: Int64) throws(FileError) {
             var times = [timespec(tv_sec: 0, tv_nsec: 0), timespec(tv_sec: Int(seconds), tv_nsec: 0)]
-            times[0].tv_nsec = Int(UTIME_OMIT_VALUE)
+            times[0].tv_nsec = Int(utimeOmit)
             try checked("can't set the time of \(name)") { futimens(descriptor, &times) }
         }
 
@@ -80,7 +80,7 @@
     }
 
     /// UTIME_OMIT (bits/stat.h) is a macro with a shift.
-    private let UTIME_OMIT_VALUE: Int64 = (1 << 30) - 2
+    private let utimeOmit: Int64 = (1 << 30) - 2
 
     extension ContentHash {
         init(_ digest: SHA256.Digest) {

@@ -65,27 +65,66 @@ package final class GuardedSelection: Sendable {
     /// How often the watchdog had to put the setting back.
     package var heldUp: UInt64 { state.withLock { $0.heldUp } }
 
+    /// What became of a socket.
+    package struct Outcome: Sendable {
+        /// nil where it has the userspace path manager. ETIMEDOUT where its owner held it up: it then has the path manager it
+        /// had, or any. EWOULDBLOCK where others changed the setting for longer than `patience`, or this thread got no
+        /// processor. What else the kernel says.
+        package var failure: SystemError?
+        /// For how long the setting was changed.
+        package var changed = Duration.zero
+    }
+
     /// Gives a socket of MPTCP that is not connected the userspace path manager.
-    ///
-    /// - Throws: ETIMEDOUT where its owner held the socket up: it then has the path manager it had, or any. EWOULDBLOCK where
-    ///   others changed the setting for longer than `patience`. What else the kernel says.
     package func select(for socket: borrowing Descriptor) throws(SystemError) {
-        try select(for: socket) { mp_disconnect($0) }
+        if let failure = tryToSelect(for: socket).failure { throw failure }
+    }
+
+    package func tryToSelect(for socket: borrowing Descriptor) -> Outcome {
+        tryToSelect(for: socket) { mp_disconnect($0) }
     }
 
     /// - Parameter disconnect: has the kernel look at the setting; errno where it is negative.
-    func select(
-        for socket: borrowing Descriptor, _ disconnect: (CInt) -> CInt
-    ) throws(SystemError) {
-        let number = try begin()
-        let result = disconnect(socket.number)
+    func tryToSelect(for socket: borrowing Descriptor, _ disconnect: (CInt) -> CInt) -> Outcome {
+        var outcome = Outcome()
+        for _ in 0..<Self.attempts {
+            do throws(SystemError) {
+                guard try attempt(socket.number, disconnect, &outcome.changed) else { continue }
+                return outcome
+            } catch {
+                outcome.failure = error
+                return outcome
+            }
+        }
+        outcome.failure = SystemError("get a processor while \(setting.path) is changed", errno: EWOULDBLOCK)
+        return outcome
+    }
+
+    /// How often a socket is tried whose thread got no processor in time.
+    private static let attempts = 3
+
+    /// - Returns: false where this thread was not run for so long that the watchdog was first: the socket's owner has no part
+    ///   in that.
+    private func attempt(
+        _ number: CInt, _ disconnect: (CInt) -> CInt, _ changed: inout Duration
+    ) throws(SystemError) -> Bool {
+        let change = try begin()
+        // A thread that waits for a lock gives its processor up; one that is preempted doesn't.
+        let pauses = mp_voluntary_pauses()
+        let begun = MonotonicTime.now
+        let result = disconnect(number)
         let failure = result < 0 ? errno : 0
-        guard end(number) else {
+        let hasWaited = mp_voluntary_pauses() != pauses
+        let isOurs = end(change)
+        changed += min(begun.duration(to: .now), Self.limit)
+        guard isOurs else {
+            guard hasWaited else { return false }
             throw SystemError(
                 "select the path manager of a socket", errno: ETIMEDOUT, detail: "the socket is held")
         }
         // Not `systemCall`: the descriptor is another process's choice.
         if failure != 0 { throw SystemError("disconnect a socket", errno: failure) }
+        return true
     }
 
     /// Waits until no change is under way, and lets no other begin: before the process ends.

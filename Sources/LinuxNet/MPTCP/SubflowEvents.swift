@@ -67,13 +67,15 @@ package final class SubflowEvents {
         if let handler, !isDraining { drainEvents(handler) }
     }
 
-    /// Has the kernel drop announced addresses for a while: one peer can send any number.
+    /// Has the kernel drop what peers announce and wish for a while (ADD_ADDR, RM_ADDR, MP_PRIO): one peer can send any number.
+    /// At the end of it `.lost` is told.
     package func hideAnnouncements(for pause: Duration) {
         guard hidden == nil else { return }
         hidden = thread.schedule(at: .now.advanced(by: pause)) { [weak self] in
             guard let self else { return }
             hidden = nil
             try? notifications?.hide(hiddenKinds)
+            handler?(.lost)
         }
         // Where it can't be set they cost what they cost.
         try? notifications?.hide(hiddenKinds)
@@ -81,7 +83,9 @@ package final class SubflowEvents {
 
     private var hiddenKinds: [UInt8] {
         (hidesCreations ? [PathManagerEvent.created] : [])
-            + (hidden == nil ? [] : [PathManagerEvent.announced])
+            + (hidden == nil
+                ? []
+                : [PathManagerEvent.announced, PathManagerEvent.removed, PathManagerEvent.subflowPriority])
     }
 
     /// Listens over another socket: at once, or as soon as there is a descriptor for it.

@@ -79,6 +79,7 @@ package enum RouteAttribute {
     package static let preference = UInt16(RTA_PREF.rawValue)
     package static let source = UInt16(RTA_SRC.rawValue)
     package static let user = UInt16(RTA_UID.rawValue)
+    package static let mark = UInt16(RTA_MARK.rawValue)
     package static let nexthop = UInt16(30)  // RTA_NH_ID
 }
 

@@ -1,5 +1,13 @@
 import Glibc
 
+/// Whether what reads standard error is behind: to write to a full pipe waits for its reader.
+package enum StandardErrorRoom {
+    package static var exists: Bool {
+        var state = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
+        return poll(&state, 1, 0) == 1 && state.revents & Int16(POLLOUT) != 0
+    }
+}
+
 /// What the kernel tells of other processes.
 package enum OtherProcess {
     /// The name of a thread's program, as the kernel shortens it to 15 bytes; nil where the thread is gone.

@@ -188,6 +188,17 @@ package enum LocalPackets {
         }
     }
 
+    /// Lets more packets wait for the other end to read them: beyond the system's limit where this process may
+    /// (SO_SNDBUFFORCE), up to that otherwise.
+    package static func widenSendBuffer(of socket: borrowing Descriptor, toBytes count: Int) {
+        do throws(SystemError) {
+            try SocketOption.set(
+                socket.number, SOL_SOCKET, SO_SNDBUFFORCE, CInt(clamping: count), "SO_SNDBUFFORCE")
+        } catch {
+            try? SocketOption.set(socket.number, SOL_SOCKET, SO_SNDBUF, CInt(clamping: count), "SO_SNDBUF")
+        }
+    }
+
     /// Which process connected.
     package static func peer(of socket: borrowing Descriptor) throws(SystemError) -> LocalPeer {
         var (user, process): (UInt32, CInt) = (0, 0)

@@ -16,6 +16,7 @@ extension PassedSocketFacts {
         guard facts.isInternet, facts.isMPTCP else { return facts }
         facts.namespace = SocketOption.cookie(number, CInt(MP_SO_NETNS_COOKIE))
         facts.cookie = SocketOption.cookie(number, SO_COOKIE)
+        facts.mark = SocketOption.get(number, SOL_SOCKET, SO_MARK).map { UInt32(bitPattern: $0) } ?? 0
         facts.isInUse =
             SocketOption.get(number, SOL_SOCKET, SO_ACCEPTCONN) != 0
             || IPEndpoint.read { getpeername(number, $0, $1) } != nil

@@ -7,20 +7,23 @@ extension ConnectionFollower {
         // First: what is written after the sample is to be told again.
         let first = written.exchange(0, ordering: .relaxed)
         return state.withLock { state in
-            guard let number = state.descriptor?.number else { return .closed }
+            guard state.socket != nil else { return .closed }
             let now = MonotonicTime.now
             let limit = max(
                 Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
             if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
-                TransportSample.isAllAcknowledged(number)
+                state.socket?.isAllAcknowledged() == true
             {
                 return .nothingWaits
             }
-            guard var sample = TransportSample.read(number) else { return .closed }
+            guard var sample = takeSample(&state) else {
+                endIfGone(&state)
+                return .closed
+            }
             state.sampled = now
             state.meter.ingest(sample, naming: .known) { monitor.latestPath }
             // Only suspicion has to know it, and where there was none lately there is none soon.
-            if !mayGlance { sample.connection?.peerHasEnded = TransportSample.peerHasEnded(number) }
+            if !mayGlance { state.socket?.notePeersEnd(in: &sample) }
             return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
         }
     }
@@ -28,7 +31,7 @@ extension ConnectionFollower {
     /// All that each path has carried up to now; nil where the connection is closed.
     func carriedBytes() -> [(interface: String, bytes: UInt64)]? {
         state.withLock { state in
-            guard state.descriptor != nil else { return nil }
+            guard state.socket != nil else { return nil }
             sample(&state, .known)
             return state.meter.carried
         }
@@ -39,39 +42,102 @@ extension ConnectionFollower {
 
     func book(_ naming: TransferMeter.Naming) { state.withLock { sample(&$0, naming) } }
 
-    /// - Returns: whether a probe was sent that is to be ended soon.
+    /// - Returns: whether a probe was sent that is to be ended soon (`endIdleProbe`).
     func probeIdle() -> Bool {
-        state.withLock { state in
+        let (isSent, loan) = state.withLock { state -> (Bool, DescriptorLoan?) in
             // The one before has changed the settings that this one would take for the user's.
-            guard let number = state.descriptor?.number, state.probe == nil else { return false }
-            state.probe = KeepaliveProbe(number)
-            return state.probe != nil
+            guard state.probe == nil else { return (false, nil) }
+            if let number = state.socket?.number { state.probe = KeepaliveProbe(number) }
+            return (state.probe != nil, state.socket?.loan ?? nil)
+        }
+        loan? { [weak self] number in self?.probeIdle(borrowing: number) }
+        return isSent
+    }
+
+    private func probeIdle(borrowing number: CInt) {
+        state.withLock { if $0.probe == nil { $0.probe = KeepaliveProbe(number) } }
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak self] in
+            self?.endIdleProbe()
         }
     }
 
     /// The first subflow has ended: what we send is not to become slower for that, and what the peer sends may.
     func firstSubflowEnded() {
-        state.withLock { state in
-            state.meter.hasLostFirstSubflow = true
-            if let number = state.descriptor?.number { SendBuffer.keep(number) }
-        }
+        state.withLock { $0.meter.hasLostFirstSubflow = true }
+        withDescriptor { SendBuffer.keep($0) }
     }
 
     func endIdleProbe() {
+        let (probe, loan) = state.withLock { state in
+            defer { endIdleProbe(&state) }
+            return (state.probe, state.socket?.loan ?? nil)
+        }
+        if let probe { loan? { probe.restore($0) } }
+    }
+
+    /// One of the TCP sockets of a connection that is known by name has ended; its last counters are all that is left of it.
+    func subflowEnded(_ cookie: UInt64, _ last: SubflowSample) {
         state.withLock { state in
-            if let number = state.descriptor?.number { endIdleProbe(&state, number) }
+            guard let sample = state.socket?.ended(cookie, last) else { return }
+            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
         }
     }
 
+    /// Whether a connection that is known by name goes on without any subflow; where it does not go on this stops.
+    func isWithoutSubflows() -> Bool {
+        state.withLock { state in
+            guard state.socket != nil else { return false }
+            guard let sample = takeSample(&state) else {
+                endIfGone(&state)
+                return false
+            }
+            return sample.subflows.allSatisfy { $0.state == .closed }
+        }
+    }
+
+    /// The kernel has told of the connection's end.
+    func connectionEnded() { state.withLock { endIfGone(&$0) } }
+
     // MARK: Under the lock
 
-    func endIdleProbe(_ state: inout State, _ number: CInt) {
-        state.probe?.restore(number)
+    /// Of a socket that another program holds, that program's close is the end.
+    private func endIfGone(_ state: inout State) {
+        guard state.socket?.loan != nil else { return }
+        // The last counters of its subflows are told a moment later.
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: Self.lastCounters)) { [weak self] in
+            self?.stop()
+        }
+    }
+
+    func endIdleProbe(_ state: inout State) {
+        if let number = state.socket?.number { state.probe?.restore(number) }
         state.probe = nil
     }
 
+    /// What the kernel counts; and whose ends are to be told is told.
+    private func takeSample(_ state: inout State) -> TransportSample? {
+        let sample = state.socket?.sample()
+        noteNewCookies(&state)
+        return sample
+    }
+
+    func forgetCookies(_ state: inout State) {
+        guard state.socket?.loan != nil, let cookies = state.socket?.cookies else { return }
+        monitor.runtime.thread.submit {
+            [owner = ObjectIdentifier(self), lent = monitor.runtime.lentConnections] in
+            lent.remove(cookies, of: owner)
+        }
+    }
+
+    func noteNewCookies(_ state: inout State) {
+        guard let new = state.socket?.takeNewCookies(), !new.isEmpty else { return }
+        monitor.runtime.thread.submit { [weak self, lent = monitor.runtime.lentConnections] in
+            if let self { lent.add(new, of: self) }
+        }
+    }
+
     func sample(_ state: inout State, _ naming: TransferMeter.Naming) {
-        guard let number = state.descriptor?.number, let sample = TransportSample.read(number) else { return }
+        guard let sample = state.socket?.sample() else { return }
         state.meter.ingest(sample, naming: naming) { monitor.latestPath }
     }
 

@@ -10,10 +10,10 @@ import Synchronization
 /// The kernel's tables are watched for nothing. Samples are taken only while bytes are outstanding (say `didSend`) or
 /// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
-public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendable {
+public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMember, Sendable {
     struct State: ~Copyable {
-        /// The second descriptor; nil after the end.
-        var descriptor: Descriptor?
+        /// Nil after the end.
+        var socket: FollowedSocket?
         var meter: TransferMeter
         /// When the machines' last sample was taken.
         var sampled: MonotonicTime
@@ -53,15 +53,16 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// those are far apart because there are many connections.
     static let longestGlance = Duration.seconds(1)
     static let glancesBetweenBookings = 8
+    /// How long after the end of another program's connection its last counters are waited for.
+    static let lastCounters = Duration.milliseconds(50)
 
     /// - Parameters:
-    ///   - descriptor: a connected socket's, which stays its owner's.
-    ///   - sample: its state now.
+    ///   - sample: the socket's state now.
     ///   - end: hears of the connection's end.
     init(
-        _ descriptor: CInt, _ facts: FollowedFacts, sample: TransportSample?, monitor: PathMonitor,
-        end: ConnectionEnd? = nil
-    ) throws(SystemError) {
+        _ socket: consuming FollowedSocket, _ facts: FollowedFacts, sample: TransportSample?,
+        monitor: PathMonitor, end: ConnectionEnd? = nil
+    ) {
         self.facts = facts
         self.monitor = monitor
         self.end = end
@@ -73,10 +74,18 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
             started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
         state = Locked(
-            State(
-                descriptor: try Descriptor(duplicating: descriptor), meter: meter, sampled: facts.established)
-        )
+            State(socket: .some(socket), meter: meter, sampled: facts.established))
         budget?.follow(self)
+    }
+
+    /// - Parameter descriptor: a connected socket's, which stays its owner's.
+    convenience init(
+        _ descriptor: CInt, _ facts: FollowedFacts, sample: TransportSample?, monitor: PathMonitor,
+        end: ConnectionEnd? = nil
+    ) throws(SystemError) {
+        self.init(
+            FollowedSocket(try Descriptor(duplicating: descriptor)), facts, sample: sample, monitor: monitor,
+            end: end)
     }
 
     deinit { stop() }
@@ -97,7 +106,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
         let latest = monitor.latestPath
         let isOpen = state.withLock { state in
             state.firstSnapshot = latest
-            return state.descriptor != nil
+            noteNewCookies(&state)
+            return state.socket != nil
         }
         guard isOpen else { return }
         let mayWait = !facts.permissions.isForeign && facts.steering?.hasHints ?? true
@@ -198,7 +208,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// is told first. Events come in order, and none after `stop` has returned and a few that were under way.
     package func observe(_ body: @escaping @Sendable (ConnectionEvent) -> Void) {
         let machines = state.withLock { state in
-            if state.descriptor != nil { state.newListeners.append(body) }
+            if state.socket != nil { state.newListeners.append(body) }
             return state.machines
         }
         if let machines { monitor.runtime.thread.submit { machines.ingestListeners() } }
@@ -224,8 +234,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// The kernel's counters now; nil where the connection is closed.
     func currentSample() -> TransportSample? {
         state.withLock { state in
-            guard let number = state.descriptor?.number else { return nil }
-            return TransportSample.read(number)
+            state.socket?.sample()
         }
     }
 
@@ -252,11 +261,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     /// Ends the following, and lets go of the socket. The subflows stay as they are.
     public func stop() {
         let (isFirst, machines) = state.withLock { state -> (Bool, FollowerMachines?) in
-            guard let number = state.descriptor?.number else { return (false, nil) }
+            guard state.socket != nil else { return (false, nil) }
             sample(&state, .all)
             // Its owner may go on using the socket.
-            endIdleProbe(&state, number)
-            state.descriptor = nil
+            endIdleProbe(&state)
+            forgetCookies(&state)
+            state.socket = nil
             state.meter.end()
             state.newListeners = []
             state.closer = nil
@@ -289,7 +299,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
     func startFollowing() {
         isAsleep.store(false, ordering: .relaxed)
         let begun = state.withLock { state -> (machines: FollowerMachines, first: PathSnapshot?)? in
-            guard state.descriptor != nil, state.machines == nil else { return nil }
+            guard state.socket != nil, state.machines == nil else { return nil }
             let machines = FollowerMachines(self, facts, monitor)
             state.machines = machines
             return (machines, state.firstSnapshot.take())
@@ -340,16 +350,21 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, Sendab
 
     /// Ends the connection at once: nothing that was written is sent any more.
     package func abort() {
-        state.withLock { state in
-            if let number = state.descriptor?.number { ConnectionAbort.perform(number) }
+        let loan = state.withLock { state in
+            if let number = state.socket?.number { ConnectionAbort.perform(number) }
+            return state.socket?.loan ?? nil
         }
+        if let loan { monitor.runtime.thread.submit { loan(ConnectionAbort.perform) } }
     }
 
-    /// Calls a closure with the connection's descriptor, where it is open. It must not come back here.
-    func withDescriptor(_ body: (CInt) -> Void) {
-        state.withLock { state in
-            if let number = state.descriptor?.number { body(number) }
+    /// Calls a closure with the connection's descriptor, where it is open; later where it has to be borrowed. The closure must
+    /// not come back here.
+    func withDescriptor(_ body: @escaping (CInt) -> Void) {
+        let loan = state.withLock { state in
+            if let number = state.socket?.number { body(number) }
+            return state.socket?.loan ?? nil
         }
+        loan?(body)
     }
 
     func set(_ level: ControlLevel) { state.withLock { $0.meter.level = level } }

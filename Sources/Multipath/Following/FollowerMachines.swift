@@ -193,9 +193,11 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func firstSubflowEnded() { follower?.firstSubflowEnded() }
 
+    func connectionEnded() { follower?.connectionEnded() }
+
     func set(_ level: ControlLevel) { follower?.set(level) }
 
-    func withDescriptor(_ body: (CInt) -> Void) { follower?.withDescriptor(body) }
+    func withDescriptor(_ body: @escaping (CInt) -> Void) { follower?.withDescriptor(body) }
 
     func probeIdle() {
         guard follower?.probeIdle() == true else { return }

@@ -23,12 +23,14 @@ package final class PathChooser: @unchecked Sendable {
 
     private let monitor: PathMonitor
     private let policy: PathPolicy
+    private let refusesUnknown: Bool
     private let probes: TCPProbes
     private var listener: SnapshotListener?
     private var observation: SuspicionObservation?
 
-    package init(_ monitor: PathMonitor, _ policy: PathPolicy) {
-        (self.monitor, self.policy) = (monitor, policy)
+    /// - Parameter refusesUnknown: whether an interface that is not known is not to be used, because others are prohibited.
+    package init(_ monitor: PathMonitor, _ policy: PathPolicy, refusesUnknown: Bool = false) {
+        (self.monitor, self.policy, self.refusesUnknown) = (monitor, policy, refusesUnknown)
         probes = TCPProbes(monitor.runtime.thread)
     }
 
@@ -49,16 +51,21 @@ package final class PathChooser: @unchecked Sendable {
 
     /// Chooses.
     ///
-    /// - Parameter bound: the interface that the program itself has bound its socket to; nil for none.
+    /// - Parameter bound: the interface (0 for none) and the address that the program itself has bound its socket to; nil for
+    ///   one that it has not bound.
     /// - Returns: nil before the first snapshot of the paths.
-    package func choose(for destination: IPEndpoint, bound: InterfaceIndex? = nil) -> Choice? {
+    package func choose(
+        for destination: IPEndpoint, bound: (interface: InterfaceIndex, address: IPAddress?)? = nil
+    ) -> Choice? {
         guard let snapshot = monitor.latestPath else { return nil }
         let runtime = monitor.runtime
         let address = destination.address.unmapped
         if case .local = runtime.routes.route(to: address, through: nil) { return .leave }
         if let bound {
-            guard let path = snapshot.interface(bound) else { return .leave }
-            return policy.refusal(of: path) == nil ? .leave : .refuse
+            let path =
+                bound.interface != 0
+                ? snapshot.interface(bound.interface) : bound.address.flatMap { snapshot.interface(with: $0) }
+            return judge(path)
         }
         let list = CandidateList(
             monitor.candidatePaths.paths(of: snapshot, policy), addresses: [address],
@@ -70,7 +77,15 @@ package final class PathChooser: @unchecked Sendable {
                 isSuspect: suspects.contains($0.interface))
         }
         if !ways.isEmpty { return .bind(ways) }
-        return list.omissions.contains { $0.refusal != nil } ? .refuse : .leave
+        if list.omissions.contains(where: { $0.refusal != nil }) { return .refuse }
+        guard case .via(let index, _) = runtime.routes.route(to: address, through: nil) else { return .leave }
+        return judge(snapshot.interface(index))
+    }
+
+    /// - Parameter path: nil for an interface that the snapshot does not have.
+    private func judge(_ path: PathInterface?) -> Choice {
+        guard let path else { return refusesUnknown ? .refuse : .leave }
+        return policy.refusal(of: path) == nil ? .leave : .refuse
     }
 
     /// Asks over several interfaces at once whether the destination answers, by handshakes that are reset half open.

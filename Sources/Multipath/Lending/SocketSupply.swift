@@ -7,6 +7,9 @@ import LinuxNet
 package final class SocketSupply: @unchecked Sendable {
     let runtime: Runtime
 
+    /// What the last socket got; nil before the first.
+    package private(set) var level: ControlLevel?
+
     package init(_ monitor: PathMonitor) { runtime = monitor.runtime }
 
     /// Finds out what this process may, and connects to `mpathd` where it needs that.
@@ -23,7 +26,10 @@ package final class SocketSupply: @unchecked Sendable {
             let made = try runtime.steering.makeSocket(family)
             let level = made.level
             let socket = SuppliedSocket(made.releaseSocket().release(), level)
-            guard level == .perConnectionByBroker else { return completion(.success(socket)) }
+            guard level == .perConnectionByBroker else {
+                self.level = level
+                return completion(.success(socket))
+            }
             runtime.steering.prepare {
                 socket.number
             } _: { preparation in
@@ -34,6 +40,7 @@ package final class SocketSupply: @unchecked Sendable {
                     // The daemon may disconnect the one it was given at any moment.
                     return completion(Self.plain(family))
                 }
+                self.level = socket.level
                 completion(.success(socket))
             }
         } catch {

@@ -118,8 +118,9 @@ final class AnswerCache<Answer: Sendable>: Sendable {
     }
 
     /// Forgets the answers of networks that are gone.
-    func keep(_ networks: Set<AnswerNetwork>) {
-        state.withLock { $0.cache.keep { networks.contains($0.network) } }
+    func forget(_ networks: Set<AnswerNetwork>) {
+        guard !networks.isEmpty else { return }
+        state.withLock { $0.cache.keep { !networks.contains($0.network) } }
     }
 
     /// Whether a stale answer about a host was told lately.

@@ -150,15 +150,19 @@ public struct CachingResolver: Resolver, Hashable {
                 AnswerCache<ServiceAnswer>(configuration.cache())
             )
             (self.addresses, self.services, self.monitor) = (addresses, services, monitor)
-            let resumes = Locked(monitor.latestPath?.resumes)
+            // What the last snapshot had. A question may be older than the first one.
+            let last = Locked((networks: Set<AnswerNetwork>(), resumes: monitor.latestPath?.resumes))
             observation = monitor.channel.observe { snapshot in
                 let networks = AnswerNetwork.all(in: snapshot)
-                addresses.keep(networks)
-                services.keep(networks)
-                let hasSlept = resumes.withLock { known in
-                    defer { known = snapshot.resumes }
-                    return known.map { $0 != snapshot.resumes } ?? false
+                let (gone, hasSlept) = last.withLock { last in
+                    defer { last = (networks, snapshot.resumes) }
+                    return (
+                        last.networks.subtracting(networks),
+                        last.resumes.map { $0 != snapshot.resumes } ?? false
+                    )
                 }
+                addresses.forget(gone)
+                services.forget(gone)
                 guard hasSlept else { return }
                 addresses.expire()
                 services.expire()

@@ -16,6 +16,9 @@ package final class Runtime: Sendable {
     let glances: GlanceList
     let routes: RouteQuestions
     let budgets: BudgetBook
+    /// Tells of sockets that other programs hold.
+    let diagnosis = DiagnosisSource()
+    let lentConnections: LentConnections
 
     /// - Parameter budgets: what the user's processes have used; in the user's state folder unless given.
     package init(thread: EventThread, budgets: SharedBudgets? = nil) {
@@ -25,6 +28,7 @@ package final class Runtime: Sendable {
         steering = SteeringRegistry(thread, deferredStarts)
         wakeList = WakeList(thread, load)
         glances = GlanceList(thread)
+        lentConnections = LentConnections(thread)
         routes = RouteQuestions()
     }
 }

@@ -10,8 +10,8 @@ protocol SteeringMember: AnyObject {
     func ingest(_ outcome: Result<SubflowOutcome, SystemError>, of action: SubflowAction)
     /// The connection is not steered, for this reason.
     func ingest(_ limit: ControlLimit)
-    /// Calls a closure with the connection's descriptor, where it is open.
-    func withDescriptor(_ body: (CInt) -> Void)
+    /// Calls a closure with the connection's descriptor, where it is open; later where it has to be borrowed.
+    func withDescriptor(_ body: @escaping (CInt) -> Void)
 }
 
 /// The MPTCP connections of this process that are steered, and what they share: the path manager's events, its

@@ -13,9 +13,11 @@ protocol SteeringHost: AnyObject {
     func firstSubflowEnded()
     /// How far the connection can be steered has changed.
     func set(_ level: ControlLevel)
-    /// Calls a closure with the connection's descriptor, where it is open.
-    func withDescriptor(_ body: (CInt) -> Void)
+    /// Calls a closure with the connection's descriptor, where it is open; later where it has to be borrowed.
+    func withDescriptor(_ body: @escaping (CInt) -> Void)
     func tell(_ event: SteeringEvent)
+    /// The kernel has told of the connection's end.
+    func connectionEnded()
     /// Something was said to the machine that its host does not know of.
     func settle()
 }
@@ -77,6 +79,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     func ingest(_ event: SubflowEvent) {
         perform(machine.event(event, at: .now))
         host.settle()
+        if event == .closed(token) { host.connectionEnded() }
     }
 
     func ingest(_ outcome: Result<SubflowOutcome, SystemError>, of action: SubflowAction) {
@@ -86,7 +89,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func ingest(_ limit: ControlLimit) { host.set(.observeOnly(because: limit)) }
 
-    func withDescriptor(_ body: (CInt) -> Void) { host.withDescriptor(body) }
+    func withDescriptor(_ body: @escaping (CInt) -> Void) { host.withDescriptor(body) }
 
     /// Says when this end may send no more without losing the other paths: its kernel makes no subflow after that.
     func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {

@@ -77,8 +77,11 @@ package final class BrokerClient: @unchecked Sendable {
     private static let firstPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(2)
 
-    /// - Parameter path: of the daemon's socket.
-    package init(on thread: EventThread, path: String) {
+    /// - Parameters:
+    ///   - path: of the daemon's socket.
+    ///   - mostPackets: what the daemon may send in a second.
+    package init(on thread: EventThread, path: String, mostPackets: Int = packetsPerSecond) {
+        self.mostPackets = mostPackets
         self.thread = thread
         self.path = path
         namespace = try? SocketOption.namespaceCookie()
@@ -196,8 +199,24 @@ package final class BrokerClient: @unchecked Sendable {
         setTimer()
     }
 
+    /// Packets that are read at once: then other work of the thread gets its turn, and epoll calls again.
+    private static let packetsAtOnce = 64
+    /// What the daemon may send in a second. It passes on 16 announcements of a peer, and for each subflow that comes or goes an
+    /// event; what says more is no daemon of ours, and is left alone for a while.
+    package static let packetsPerSecond = 20_000
+    private let mostPackets: Int
+    private var received: (since: MonotonicTime, count: Int) = (.zero, 0)
+
+    private func isTooMuch(at now: MonotonicTime) -> Bool {
+        if received.since.duration(to: now) >= .seconds(1) { received = (now, 0) }
+        received.count += 1
+        return received.count > mostPackets
+    }
+
     private func receive() {
-        while let link {
+        for _ in 0..<Self.packetsAtOnce {
+            guard let link else { return }
+            guard !isTooMuch(at: .now) else { return fail(.brokerRefused("it floods")) }
             let bytes: [UInt8]
             do throws(SystemError) {
                 guard

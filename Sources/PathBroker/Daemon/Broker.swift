@@ -101,7 +101,7 @@ package final class Broker: Sendable {
     func ended(_ session: BrokerSession) {
         machine.withLock { _ in sessions.withLock { $0[session.id] = nil } }
         session.close()
-        machine.withLock { $0.disconnected(session.id) }
+        handle { $0.disconnected(session.id) }
     }
 
     // MARK: The machine
@@ -127,6 +127,7 @@ package final class Broker: Sendable {
                     session.end()
                     log(.dropped(process: session.peer.process, user: session.peer.user))
                 case .verify(let tokens): thread.submit { [self] in verify(tokens) }
+                case .wake(let id): sessions.withLock { $0[id] }?.wake()
                 case .hideAnnouncements:
                     thread.submit { [self] in events.hideAnnouncements(for: .seconds(1)) }
                 }
@@ -136,23 +137,25 @@ package final class Broker: Sendable {
     }
 
     func status(for user: UInt32?) -> BrokerStatus {
-        var status = machine.withLock { $0.status(for: user) }
-        status.heldUp = selection.heldUp
-        return status
+        machine.withLock { $0.status(for: user) }
     }
 
-    func select(for socket: borrowing Descriptor, of peer: LocalPeer) throws(SystemError) {
-        do throws(SystemError) {
-            try selection.select(for: socket)
-        } catch {
-            if error.isTimeout { log(.heldUp(process: peer.process, user: peer.user)) }
-            throw error
-        }
+    func select(for socket: borrowing Descriptor, of peer: LocalPeer) -> GuardedSelection.Outcome {
+        let outcome = selection.tryToSelect(for: socket)
+        if outcome.failure?.isTimeout == true { log(.heldUp(process: peer.process, user: peer.user)) }
+        return outcome
     }
 
     // MARK: On the event thread
 
-    private func ingest(_ event: SubflowEvent) { handle { $0.event(event, at: .now) } }
+    private func ingest(_ event: SubflowEvent) {
+        var user: UInt32?
+        if let token = event.token, machine.withLock({ $0.wantsUser(of: event) }) {
+            // Without counting subflows, which may wait.
+            user = try? lookup.find(token, countsSubflows: false)?.user
+        }
+        handle { $0.event(event, of: user, at: .now) }
+    }
 
     private func verify(_ tokens: [ConnectionToken]) {
         var cookies: [(ConnectionToken, UInt64?)] = []

@@ -1,3 +1,4 @@
+import Dispatch
 import LinuxNet
 import PathCore
 
@@ -10,6 +11,9 @@ final class BrokerSession: @unchecked Sendable {
     /// The client's process: its end is the client's, also where another process has the socket by then.
     private let process: Descriptor?
     private unowned let broker: Broker
+
+    /// Its turn has come.
+    private let turn = DispatchSemaphore(value: 0)
 
     // Used by the thread alone.
     private var passed: Descriptor?
@@ -25,8 +29,12 @@ final class BrokerSession: @unchecked Sendable {
         self.socket = .some(socket)
     }
 
+    private static let sendBuffer = 1 << 20
+
     /// - Returns: false where there is no thread for it.
     func start() -> Bool {
+        // As many events as a machine's connections have when a network fails: whatever the administrator's default is.
+        withSocket { LocalPackets.widenSendBuffer(of: $0, toBytes: Self.sendBuffer) }
         withSocket { _ = LocalPackets.allowDescriptors(true, on: $0) }
         return
             (try? OwnThread.start("client") { [self] in
@@ -66,6 +74,9 @@ final class BrokerSession: @unchecked Sendable {
             return error.isBrokenPipe || error.isReset
         }
     }
+
+    /// From any thread: ends a wait for the turn, or the next one.
+    func wake() { turn.signal() }
 
     /// From any thread that holds the machine's lock.
     func end() { withSocket { LocalPackets.shutDown($0) } }
@@ -111,8 +122,10 @@ final class BrokerSession: @unchecked Sendable {
         var descriptors = packet.takeDescriptors()
         let count = descriptors.count
         if count == 1 { passed = descriptors.takeLast() }
+        // Read before the lock is taken.
+        let packet = BrokerRequest.read(bytes)
         var work = broker.handle {
-            $0.packet(bytes, descriptors: count, isCut: isCut, from: id, at: .now)
+            $0.packet(packet, descriptors: count, isCut: isCut, from: id, at: .now)
         }
         while let next = work {
             let answer = perform(next)
@@ -127,6 +140,11 @@ final class BrokerSession: @unchecked Sendable {
         case .wait(let duration):
             ThreadPause.sleep(duration)
             return .waited
+        case .waitForTurn(let duration):
+            _ = turn.wait(timeout: .now() + .nanoseconds(Int(duration.wholeNanoseconds)))
+            return .waited
+        case .tell(let message): return .told(send(message))
+        case .prepare: return prepare()
         case .examine: return .examined(passed.facts)
         case .look(let token):
             do throws(SystemError) {
@@ -138,22 +156,20 @@ final class BrokerSession: @unchecked Sendable {
         }
     }
 
+    private func prepare() -> BrokerMachine.Answer {
+        guard let socket = passed.take() else {
+            return .prepared(BrokerFailure(.noDescriptor), changed: .zero)
+        }
+        let outcome = broker.select(for: socket, of: peer)
+        return .prepared(outcome.failure.map { BrokerFailure(ofPreparing: $0) }, changed: outcome.changed)
+    }
+
     private func failure(of work: BrokerMachine.Work) -> BrokerFailure? {
         do throws(SystemError) {
             switch work {
-            case .prepare:
-                guard let socket = passed.take() else { return BrokerFailure(.noDescriptor) }
-                do throws(SystemError) { try broker.select(for: socket, of: peer) } catch {
-                    return BrokerFailure(ofPreparing: error)
-                }
             case .check(let token): _ = try useCommands().addresses(token)
-            case .route(let user, let local, let remote):
-                do throws(SystemError) {
-                    try useRoutes().checkRoute(
-                        of: user, from: local.address, to: remote.address, through: local.interface)
-                } catch {
-                    return BrokerFailure(.noRoute, errno: error.errno, detail: error.words)
-                }
+            case .route(let user, let mark, let local, let remote):
+                return failure(ofRouteFor: user, mark, local, remote)
             case .isOwn(let address):
                 guard case .local = try useRoutes().route(to: address, through: nil) else {
                     return BrokerFailure(.foreignAddress)
@@ -164,11 +180,29 @@ final class BrokerSession: @unchecked Sendable {
                 case .refused: return BrokerFailure(.foreignSocket)
                 case .accepted, .underWay: break
                 }
-            case .wait, .examine, .look: break
+            case .wait, .waitForTurn, .tell, .examine, .prepare, .look: break
             }
             return nil
         } catch {
             return BrokerFailure(error)
+        }
+    }
+
+    /// A join is sent as this process, by the rules for its user, and so only where the client's own packets would go, too.
+    private func failure(
+        ofRouteFor user: UInt32, _ mark: UInt32, _ local: SubflowAction.LocalAddress, _ remote: IPEndpoint
+    ) -> BrokerFailure? {
+        do throws(SystemError) {
+            let routes = try useRoutes()
+            let clients = try routes.route(
+                of: user, mark: mark, from: local.address, to: remote.address, through: local.interface)
+            let own = try routes.route(
+                of: nil, mark: mark, from: local.address, to: remote.address, through: local.interface)
+            return clients == own
+                ? nil
+                : BrokerFailure(.noRoute, detail: "the user's packets would go another way than mpathd's")
+        } catch {
+            return BrokerFailure(.noRoute, errno: error.errno, detail: error.words)
         }
     }
 

@@ -4,7 +4,11 @@ import PathCore
 
 extension BrokerMachine {
     /// The path manager has told something.
-    package mutating func event(_ event: SubflowEvent, at now: MonotonicTime) -> [Action] {
+    ///
+    /// - Parameter user: whose connection it is, where `wantsUser` asked for that; nil where it is gone.
+    package mutating func event(
+        _ event: SubflowEvent, of user: UInt32? = nil, at now: MonotonicTime
+    ) -> [Action] {
         guard event != .lost else {
             // Whatever is kept may have ended since.
             let greeted = clients.filter { $0.value.hasGreeted && !$0.value.isDropped }.keys.sorted()
@@ -13,13 +17,28 @@ extension BrokerMachine {
         }
         guard let token = event.token else { return [] }
         var actions: [Action] = []
-        if case .announced = event, isFlood(at: now) { actions.append(.hideAnnouncements) }
+        if event.isPeersChoice, isFlood(at: now) { actions.append(.hideAnnouncements) }
         guard connections[token] != nil else {
-            early.note(event, token, limits)
+            early.note(event, token, of: user, limits)
             return actions
         }
-        if case .announced = event, isFlood(of: token, at: now) { return actions }
+        if event.isPeersChoice, isFlood(of: token, at: now) {
+            connections[token]?.hasGap = true
+            // What it takes back holds, whether it is told or not.
+            if case .removed(_, let id) = event { connections[token]?.announced[id] = nil }
+            return actions
+        }
+        if connections[token]?.hasGap == true, let owner = connections[token]?.owner {
+            connections[token]?.hasGap = false
+            actions.append(.send(owner, .event(.lost)))
+        }
         return actions + tell(event, token)
+    }
+
+    /// Whether to find out whose connection an event is of, because it may be kept for its owner.
+    package func wantsUser(of event: SubflowEvent) -> Bool {
+        guard let token = event.token, connections[token] == nil else { return false }
+        return EarlyEvents.keeps(event)
     }
 
     /// Which sockets the tokens named that were asked about: nil for those that no connection had any more.
@@ -73,16 +92,38 @@ extension BrokerMachine {
     }
 }
 
+extension SubflowEvent {
+    /// Whether a peer can have the kernel say it at any time, and as often as it likes: ADD_ADDR, RM_ADDR, MP_PRIO (RFC 8684
+    /// sections 3.4.1, 3.4.2 and 3.3.8).
+    var isPeersChoice: Bool {
+        switch self {
+        case .announced, .removed, .subflowPriority: true
+        default: false
+        }
+    }
+}
+
 /// What the kernel has told of connections before their owners attached them, the latest ones: addresses that peers have
-/// announced, and that a peer takes no join at its first address (RFC 8684 sections 3.4.1 and 3.1).
+/// announced, and that a peer takes no join at its first address (RFC 8684 sections 3.4.1 and 3.1). A user whose peers
+/// announce much loses its own, and no other's.
 struct EarlyEvents: Sendable {
-    private var events: [(token: ConnectionToken, event: SubflowEvent)] = []
+    private var events: [(token: ConnectionToken, user: UInt32, event: SubflowEvent)] = []
 
     var count: Int { events.count }
 
-    mutating func note(_ event: SubflowEvent, _ token: ConnectionToken, _ limits: BrokerLimits) {
+    static func keeps(_ event: SubflowEvent) -> Bool {
         switch event {
-        case .announced, .established(_, _, _, true): break
+        case .announced, .established(_, _, _, true): true
+        default: false
+        }
+    }
+
+    /// - Parameter user: whose connection it is; nil where it is gone, or that is not known.
+    mutating func note(
+        _ event: SubflowEvent, _ token: ConnectionToken, of user: UInt32?, _ limits: BrokerLimits
+    ) {
+        switch event {
+        case _ where Self.keeps(event): break
         case .removed, .closed:
             events.removeAll { known in
                 guard known.token == token else { return false }
@@ -94,9 +135,22 @@ struct EarlyEvents: Sendable {
             return
         default: return
         }
-        guard events.count(where: { $0.token == token }) < limits.earlyEventsPerConnection else { return }
-        if events.count >= limits.earlyEvents { events.removeFirst() }
-        events.append((token, event))
+        guard let user, events.count(where: { $0.token == token }) < limits.earlyEventsPerConnection
+        else { return }
+        if events.count(where: { $0.user == user }) >= limits.earlyEventsPerUser { removeFirst(of: user) }
+        if events.count >= limits.earlyEvents { removeFirst(of: largest) }
+        events.append((token, user, event))
+    }
+
+    private mutating func removeFirst(of user: UInt32) {
+        if let place = events.firstIndex(where: { $0.user == user }) { events.remove(at: place) }
+    }
+
+    /// The user that most are kept of.
+    private var largest: UInt32 {
+        var counts: [UInt32: Int] = [:]
+        for event in events { counts[event.user, default: 0] += 1 }
+        return counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key ?? 0
     }
 
     /// Those of a connection, which are then forgotten.

@@ -6,17 +6,18 @@ extension BrokerMachine {
     /// A client has sent a packet. It has no request under way: its thread reads none then.
     ///
     /// - Parameters:
+    ///   - packet: what `BrokerRequest.read` made of it: that takes its time, and other clients are not to wait for it.
     ///   - descriptors: how many came with it.
     ///   - isCut: whether it was longer than may be, or its descriptors were more.
     package mutating func packet(
-        _ bytes: [UInt8], descriptors: Int, isCut: Bool, from id: ClientID, at now: MonotonicTime
+        _ packet: (id: UInt32, content: Result<BrokerRequest, BrokerRefusal>), descriptors: Int, isCut: Bool,
+        from id: ClientID, at now: MonotonicTime
     ) -> [Action] {
         guard let client = clients[id], !client.isDropped, client.request == nil else { return [] }
         let pause = users[client.user]?.packets.borrow(at: now) ?? .zero
-        var (number, result) = BrokerRequest.read(bytes)
-        if isCut { result = .failure(.tooLong) }
+        let number = packet.id
         let request: BrokerRequest
-        switch result {
+        switch isCut ? .failure(.tooLong) : packet.content {
         case .success(let read): request = read
         case .failure(let refusal): return refuseMalformed(id, number, refusal, after: pause)
         }
@@ -58,32 +59,37 @@ extension BrokerMachine {
 
     /// Begins a request's work, now or again.
     private mutating func start(_ id: ClientID, at now: MonotonicTime) -> [Action] {
-        guard let client = clients[id], let request = client.request, var user = users[client.user] else {
+        guard let client = clients[id], let request = client.request, let user = users[client.user] else {
             return []
         }
-        defer { if users[client.user] != nil { users[client.user] = user } }
         switch request.content {
         case .hello:
             clients[id]?.hasGreeted = true
             return finish(id, .welcome(id: request.id, welcome))
         case .status:
             let visible = client.user == 0 ? nil : client.user
-            return finish(id, .status(id: request.id, status(for: visible)))
+            return step(id, .telling, .tell(.status(id: request.id, status(for: visible))), at: now)
         case .detach(let token):
             guard client.connections.contains(token) else { return refuse(id, request.id, .foreignToken) }
             clients[id]?.connections.remove(token)
             connections[token] = nil
-            user.connections -= 1
+            users[client.user]?.connections -= 1
             return finish(id, .done(id: request.id))
         case .prepare:
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
-            // One at a time, so that a user whose sockets are held has the setting changed once.
             let isBusy = user.clients.contains { other in
                 other != id
                     && clients[other]?.request.map { $0.content == .prepare && $0.step != .waiting } ?? false
             }
-            if isBusy { return [.work(id, .wait(limits.turn))] }
-            guard user.prepares.spend(at: now) else { return refuse(id, request.id, .tooFast) }
+            if isBusy {
+                if !user.turns.contains(id) { users[client.user]?.turns.append(id) }
+                // Nothing takes longer without being held.
+                return [.work(id, .waitForTurn(limits.longestCall))]
+            }
+            users[client.user]?.turns.removeAll { $0 == id }
+            guard users[client.user]?.changed.isSpent(at: now) == false,
+                users[client.user]?.prepares.spend(at: now) == true
+            else { return refuse(id, request.id, .tooFast) }
             clients[id]?.prepares += 1
             totals.prepares += 1
             return step(id, .examining, .examine, at: now)
@@ -96,7 +102,9 @@ extension BrokerMachine {
         case .order(_, let token):
             guard client.connections.contains(token) else { return refuse(id, request.id, .foreignToken) }
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
-            guard user.orders.spend(at: now) else { return refuse(id, request.id, .tooFast) }
+            guard users[client.user]?.orders.spend(at: now) == true else {
+                return refuse(id, request.id, .tooFast)
+            }
             clients[id]?.orders += 1
             totals.orders += 1
             return step(id, .looking, .look(token), at: now)
@@ -110,11 +118,16 @@ extension BrokerMachine {
         case (.waiting, .waited): return start(id, at: now)
         case (.examining, .examined(let facts)): return examined(id, request, facts, at: now)
         case (.looking, .found(let facts)): return found(id, client, request, facts, at: now)
-        case (.preparing, .finished(let failure)):
+        case (.telling, .told(let isRead)):
+            return endRequest(id) + (isRead ? [] : failedToSend(to: id))
+        case (.preparing, .prepared(let failure, let changed)):
+            users[client.user]?.changed.book(Int(changed.wholeNanoseconds / 1_000), at: now)
             if failure?.refusal == .socketHeld {
+                totals.heldUp += 1
                 users[client.user]?.heldUntil = now.advanced(by: limits.heldPause)
             }
             return finished(id, request, failure)
+        case (.preparing, .finished(let failure)): return finished(id, request, failure)
         case (.checking, .finished(nil)): return attach(id, client, request)
         case (.asking, .finished(nil)):
             guard case .order(let action, let token) = request.content else { return [] }
@@ -149,6 +162,7 @@ extension BrokerMachine {
                 ? refuse(id, request.id, .socketInUse) : step(id, .preparing, .prepare, at: now)
         }
         clients[id]?.request?.cookie = cookie
+        clients[id]?.request?.mark = facts.mark
         return step(id, .looking, .look(token), at: now)
     }
 
@@ -187,7 +201,8 @@ extension BrokerMachine {
             if let count = facts.additionalSubflows, Int(count) >= limits.subflowsPerConnection {
                 return refuse(id, request.id, .tooManySubflows)
             }
-            return step(id, .asking, .route(user: client.user, local, remote), at: now)
+            return step(
+                id, .asking, .route(user: client.user, mark: connection.mark, local, remote), at: now)
         case .announce(let local): return step(id, .asking, .isOwn(local.address), at: now)
         case .withdraw, .destroy, .prioritize:
             return step(id, .performing, .perform(action, token), at: now)
@@ -200,6 +215,7 @@ extension BrokerMachine {
         else { return [] }
         var actions: [Action] = []
         var connection = Connection(owner: id, cookie: cookie, remote: remote)
+        connection.mark = request.mark
         if let before = connections[token] {
             // The same socket, held by both. The latest one steers.
             if before.cookie == cookie { connection.announced = before.announced }
@@ -225,8 +241,7 @@ extension BrokerMachine {
     }
 
     private mutating func finish(_ id: ClientID, _ message: BrokerMessage) -> [Action] {
-        clients[id]?.request = nil
-        return [.send(id, message)]
+        [.send(id, message)] + endRequest(id)
     }
 }
 

@@ -13,6 +13,9 @@
 //      └──── an order ───────────────► looking ──► asking ──► performing ────────────► idle
 //                                                 (create, announce)
 //     Each step ends with the answer to the client where it finds a reason to refuse.
+//
+// A user's sockets are prepared one at a time, in the order in which they were asked for (`User.turns`): so a user whose
+// sockets are held has the setting changed once.
 
 import PathCore
 
@@ -30,24 +33,31 @@ package struct BrokerMachine: Sendable {
         case drop(ClientID)
         /// Look without waiting which sockets these tokens name; say `verified`.
         case verify([ConnectionToken])
-        /// Have the kernel keep announced addresses to itself for a second.
+        /// Have the kernel keep what peers announce and wish to itself for a second.
         case hideAnnouncements
+        /// It is the turn of a client that waits for it.
+        case wake(ClientID)
     }
 
     /// What a client's own thread does. Each has one kind of answer.
     package enum Work: Sendable, Hashable {
         /// Wait. → `.waited`
         case wait(Duration)
+        /// Wait for the user's other clients, no longer than this. → `.waited`, also where it was woken
+        case waitForTurn(Duration)
+        /// Send the client a long message; it may take a while to write. → `.told`
+        case tell(BrokerMessage)
         /// Look at the descriptor that came with the packet. → `.examined`
         case examine
-        /// Give that socket the userspace path manager. → `.finished`
+        /// Give that socket the userspace path manager. → `.prepared`
         case prepare
         /// Ask which socket a token names. → `.found`
         case look(ConnectionToken)
         /// Ask whether the userspace path manager serves it. → `.finished`
         case check(ConnectionToken)
-        /// Ask whether a user's packets may go so. → `.finished`
-        case route(user: UInt32, SubflowAction.LocalAddress, IPEndpoint)
+        /// Ask whether a user's packets, with the socket's mark, may go so, and whether this process's would go the same way.
+        /// → `.finished`
+        case route(user: UInt32, mark: UInt32 = 0, SubflowAction.LocalAddress, IPEndpoint)
         /// Ask whether an address is this machine's. → `.finished`
         case isOwn(IPAddress)
         /// Give an order. → `.finished`
@@ -56,6 +66,10 @@ package struct BrokerMachine: Sendable {
 
     package enum Answer: Sendable, Hashable {
         case waited
+        /// Whether the client reads.
+        case told(Bool)
+        /// nil where it is done; for how long the setting was changed.
+        case prepared(BrokerFailure?, changed: Duration)
         case examined(PassedSocketFacts)
         case found(ConnectionFacts?)
         /// nil where it is done.
@@ -85,9 +99,10 @@ package struct BrokerMachine: Sendable {
         /// Of the socket that is to be attached.
         var cookie: UInt64?
         var remote: IPEndpoint?
+        var mark: UInt32 = 0
     }
 
-    enum Step: Sendable { case waiting, examining, preparing, looking, checking, asking, performing }
+    enum Step: Sendable { case waiting, telling, examining, preparing, looking, checking, asking, performing }
 
     struct User: Sendable {
         var clients: Set<ClientID> = []
@@ -96,6 +111,10 @@ package struct BrokerMachine: Sendable {
         var packets: RateBudget
         var prepares: RateBudget
         var orders: RateBudget
+        /// For how long the setting may be changed for this user's sockets.
+        var changed: RateBudget
+        /// Clients that wait to have a socket prepared, the first one first.
+        var turns: [ClientID] = []
         /// Until when no request of the user's gets to a socket, because one held the daemon up.
         var heldUntil: MonotonicTime?
     }
@@ -107,8 +126,12 @@ package struct BrokerMachine: Sendable {
         var remote: IPEndpoint
         /// What the peer has announced, by its ids.
         var announced: [UInt8: IPEndpoint] = [:]
-        /// Announcements in the second that began then.
+        /// The socket's mark (SO_MARK), by which its packets are routed.
+        var mark: UInt32 = 0
+        /// Announcements and wishes in the second that began then.
         var announcements: (since: MonotonicTime, count: Int) = (.zero, 0)
+        /// Whether some of them were kept back.
+        var hasGap = false
     }
 
     let limits: BrokerLimits
@@ -164,7 +187,8 @@ package struct BrokerMachine: Sendable {
         if users[user] == nil {
             users[user] = User(
                 connects: RateBudget(limits.connects, at: now), packets: RateBudget(limits.packets, at: now),
-                prepares: RateBudget(limits.prepares, at: now), orders: RateBudget(limits.orders, at: now))
+                prepares: RateBudget(limits.prepares, at: now), orders: RateBudget(limits.orders, at: now),
+                changed: RateBudget(limits.changedMicroseconds, at: now))
         }
         clients[id] = Client(user: user, process: process)
         users[user]?.clients.insert(id)
@@ -176,11 +200,20 @@ package struct BrokerMachine: Sendable {
     }
 
     /// A client's connection is over, and its thread does nothing for it any more.
-    package mutating func disconnected(_ id: ClientID) {
-        guard let client = clients.removeValue(forKey: id) else { return }
+    package mutating func disconnected(_ id: ClientID) -> [Action] {
+        guard let client = clients.removeValue(forKey: id) else { return [] }
         for token in client.connections { connections[token] = nil }
         users[client.user]?.connections -= client.connections.count
         users[client.user]?.clients.remove(id)
+        users[client.user]?.turns.removeAll { $0 == id }
+        return client.request?.content == .prepare ? nextTurn(client.user) : []
+    }
+
+    /// Wakes the client that has waited longest to have a socket prepared.
+    mutating func nextTurn(_ user: UInt32) -> [Action] {
+        guard let next = users[user]?.turns.first else { return [] }
+        users[user]?.turns.removeFirst()
+        return [.wake(next)]
     }
 
     /// A client does not read what it is sent.
@@ -198,7 +231,8 @@ package struct BrokerMachine: Sendable {
             let isSpent =
                 !user.connects.isFull(at: now) || !user.prepares.isFull(at: now)
                 || !user.packets.isFull(at: now)
-                || !user.orders.isFull(at: now) || user.heldUntil.map { $0 > now } ?? false
+                || !user.orders.isFull(at: now) || !user.changed.isFull(at: now)
+                || user.heldUntil.map { $0 > now } ?? false
             if !isSpent { users[number] = nil }
         }
     }
@@ -222,10 +256,17 @@ package struct BrokerMachine: Sendable {
     }
 
     mutating func refuse(_ id: ClientID, _ number: UInt32, _ failure: BrokerFailure) -> [Action] {
-        clients[id]?.request = nil
         clients[id]?.refusals += 1
         totals.refusals[failure.refusal, default: 0] += 1
-        return [.send(id, .refused(id: number, failure))]
+        return [.send(id, .refused(id: number, failure))] + endRequest(id)
+    }
+
+    /// - Returns: what others waited for.
+    mutating func endRequest(_ id: ClientID) -> [Action] {
+        guard let client = clients[id], let request = client.request else { return [] }
+        clients[id]?.request = nil
+        users[client.user]?.turns.removeAll { $0 == id }
+        return request.content == .prepare ? nextTurn(client.user) : []
     }
 
     mutating func refuse(_ id: ClientID, _ number: UInt32, _ refusal: BrokerRefusal) -> [Action] {

@@ -32,6 +32,19 @@ struct RateBudget: Sendable {
         return true
     }
 
+    /// Whether anything is left.
+    mutating func isSpent(at now: MonotonicTime) -> Bool {
+        fill(at: now)
+        return credit <= 0
+    }
+
+    /// Books what has happened, also where it was more than may be.
+    mutating func book(_ count: Int, at now: MonotonicTime) {
+        fill(at: now)
+        // A debt is one burst at most: time pays it.
+        credit = max(credit - Int64(min(count, 1_000_000_000)) * Self.one, -Int64(rate.burst) * Self.one)
+    }
+
     /// Lets one more happen, and says how long it has to wait.
     mutating func borrow(at now: MonotonicTime) -> Duration {
         fill(at: now)

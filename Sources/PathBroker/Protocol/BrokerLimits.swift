@@ -39,15 +39,19 @@ package struct BrokerLimits: Sendable, Hashable {
     package var longestCall = Duration.milliseconds(250)
     /// How long a user waits whose socket had the setting changed for too long.
     package var heldPause = Duration.seconds(1)
-    /// How long a client waits while another one of its user has a socket prepared.
-    package var turn = Duration.microseconds(50)
+    /// For how long the setting may be changed for one user's sockets, in microseconds: each takes some two, or as long as the
+    /// socket's owner holds it, up to `GuardedSelection.limit`.
+    package var changedMicroseconds = Rate(perSecond: 20_000, burst: 100_000)
     /// Events of connections that are not attached yet, kept for their owners.
-    package var earlyEvents = 256
+    package var earlyEvents = 1_024
+    /// Those of one user's connections.
+    package var earlyEventsPerUser = 64
     /// Those of one of them.
     package var earlyEventsPerConnection = 8
-    /// Announcements of all peers in a second, before the kernel is told to keep them to itself for one.
+    /// Announcements and wishes of all peers in a second (ADD_ADDR, RM_ADDR, MP_PRIO), before the kernel is told to keep them to
+    /// itself for one.
     package var announcements = 2_000
-    /// Announcements of one peer in a second that are passed on.
+    /// Those of one peer in a second that are passed on.
     package var announcementsPerConnection = 16
 
     package init() {}

@@ -16,18 +16,23 @@ package struct SteeringConfiguration: Sendable, Hashable {
     /// Whether the writer tells when it writes, and the reader when it reads. Otherwise an idle connection is
     /// looked at once a second.
     package var hasHints: Bool
+    /// Whether no writer or reader could tell: another program's. Then it is looked at the more often the shorter its data has
+    /// been at rest.
+    package var isLent: Bool
 
     package init(
         mode: MultipathMode, policy: PathPolicy = PathPolicy(), isAcceptor: Bool = false,
         isAlone: Bool = true,
-        pathLossTimeout: Duration = SteeringTuning.pathLossTimeout, hasHints: Bool = true
+        pathLossTimeout: Duration = SteeringTuning.pathLossTimeout, hasHints: Bool = true,
+        isLent: Bool = false
     ) {
         self.mode = mode
         self.policy = policy
         self.isAcceptor = isAcceptor
         self.isAlone = isAlone
         self.pathLossTimeout = pathLossTimeout
-        self.hasHints = hasHints
+        self.hasHints = hasHints && !isLent
+        self.isLent = isLent
     }
 }
 

@@ -128,7 +128,7 @@ extension SteeringMachine {
             }
             if subflow.port == nil, subflow.requested.duration(to: now) < tuning.portLook { plan.add(now) }
         }
-        if !configuration.hasHints { plan.add(now.advanced(by: tuning.idleLook)) }
+        if !configuration.hasHints { plan.add(now.advanced(by: idleLook(at: now))) }
         if plan.due == nil, let time = unsentDue(at: now) { plan.add(time) }
         // Where round trips change, what carries is measured as often as what doesn't.
         if plan.due != nil, wanders(at: now) { plan.add(now.advanced(by: tuning.closeLook)) }
@@ -143,6 +143,13 @@ extension SteeringMachine {
         agenda.glancesUntil = now.advanced(by: pace * tuning.calmPaces)
         let hasFailed = paths.keys.contains { paths[$0].hasFailed }
         agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace)
+    }
+
+    /// How soon an idle connection is looked at again whose owner does not tell when data moves.
+    private func idleLook(at now: MonotonicTime) -> Duration {
+        guard configuration.isLent else { return tuning.idleLook }
+        let share = lastActivity.duration(to: now) / tuning.idleLookShare
+        return min(tuning.idleLook, max(tuning.leastIdleLook, share))
     }
 
     /// When to look again: because something is under way, or because of silence only.

@@ -35,6 +35,10 @@ package final class SteeringTuning: @unchecked Sendable {
     var failedPathLook = Duration.milliseconds(200)
     /// How often an idle connection is looked at whose owner does not tell when data moves.
     var idleLook = Duration.seconds(1)
+    /// How often another program's connection is looked at, at the most: as soon has a person's click to be noticed.
+    var leastIdleLook = Duration.milliseconds(10)
+    /// It is looked at after a share (1 / this) of the time since its data moved: an idle one costs next to nothing.
+    var idleLookShare = 4
     /// How often while round trips change, in a mode that follows them.
     var closeLook = Duration.milliseconds(50)
     /// For how many times the pace a look at what is outstanding is enough, where all is calm.

@@ -12,11 +12,14 @@ package struct PassedSocketFacts: Sendable, Hashable {
     package var namespace: UInt64?
     /// The socket's own, which no other socket has until the machine starts anew (SO_COOKIE).
     package var cookie: UInt64?
+    /// By which its packets are routed (SO_MARK).
+    package var mark: UInt32
 
     package init(
         isInternet: Bool = false, isMPTCP: Bool = false, isInUse: Bool = false, namespace: UInt64? = nil,
-        cookie: UInt64? = nil
+        cookie: UInt64? = nil, mark: UInt32 = 0
     ) {
+        self.mark = mark
         self.isInternet = isInternet
         self.isMPTCP = isMPTCP
         self.isInUse = isInUse

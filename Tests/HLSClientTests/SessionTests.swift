@@ -1,0 +1,302 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HLSClient
+
+private let wifi = StreamPath(interface: "wlan0")
+private let cellular = StreamPath(interface: "wwan0", isExpensive: true)
+
+@Suite("A session")
+struct SessionTests {
+    private func run(
+        _ world: SimulatedStream.World, options: StreamOptions = StreamOptions(), until end: Double = 600
+    ) -> SimulatedStream {
+        var stream = SimulatedStream(world, options: options)
+        stream.run(until: end)
+        #expect(stream.faults.isEmpty, "\(stream.faults)")
+        return stream
+    }
+
+    @Test("plays a stream on demand to its end, each segment once and in order")
+    func whole() {
+        let stream = run(.init())
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.map(\.number) == Array(0..<30))
+        #expect(stream.report.stalls == 0)
+        #expect(stream.report.fetched == .seconds(60))
+        #expect(stream.report.startup.map { $0 < .seconds(1) } == true)
+    }
+
+    @Test("begins with the lowest variant, and has the highest soon on a fast path")
+    func rampUp() {
+        let stream = run(.init())
+        #expect(stream.delivered.first?.variant == 0)
+        #expect(
+            stream.delivered.dropFirst(8).allSatisfy { $0.variant == 3 }, "\(stream.delivered.map(\.variant))"
+        )
+    }
+
+    @Test("fetches no more than the buffer's target ahead of the player")
+    func target() {
+        var options = StreamOptions()
+        options.bufferTarget = .seconds(12)
+        var stream = SimulatedStream(.init(segments: 60), options: options)
+        stream.run(until: 40)
+        let media = stream.fetched.filter { if case .segment = $0.request.purpose { true } else { false } }
+        // 12 s at most, beside what was played.
+        #expect(media.count <= (40 + 12) / 2 + 1)
+        #expect(stream.machine.status.buffer <= 12.1)
+    }
+
+    @Test("outlives 20 s of silence with what it has in its buffer")
+    func elevator() {
+        var world = SimulatedStream.World()
+        world.rate = { (3..<23).contains($0) ? 0 : 50e6 }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.report.stalls == 0, "\(stream.report)")
+    }
+
+    @Test("stalls where silence lasts longer, tells how long, and goes on")
+    func longSilence() {
+        var world = SimulatedStream.World()
+        world.rate = { (3..<60).contains($0) ? 0 : 20e6 }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.report.stalls == 1)
+        #expect(
+            stream.report.stalled > .seconds(20) && stream.report.stalled < .seconds(40), "\(stream.report)")
+        #expect(stream.events.contains(.stalled))
+    }
+
+    @Test("gives up where nothing comes for as long as its patience, and says so")
+    func patience() {
+        var (world, options) = (SimulatedStream.World(), StreamOptions())
+        world.rate = { $0 < 3 ? 20e6 : 0 }
+        options.patience = .seconds(40)
+        let stream = run(world, options: options)
+        guard case .failed(let failure) = stream.outcome else {
+            Issue.record("\(String(describing: stream.outcome))")
+            return
+        }
+        #expect(failure.code == .network)
+        #expect(failure.reason == "nothing came for 40 s; at last: the server sends nothing")
+        #expect(stream.now < 80)
+    }
+
+    @Test("goes on by a range of bytes where the connection breaks, and fetches no byte twice")
+    func breaks() {
+        var world = SimulatedStream.World()
+        world.rate = { _ in 5e6 }
+        world.breaks = { $0.oneIn(20) }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.report.continued > 3)
+        let media = stream.delivered.reduce(0) { $0 + Int64(stream.world.rates[$1.variant] * 2 / 8) }
+        let total = stream.report.bytes.values.reduce(0, +)
+        // Beside the segments there are playlists, and what was given up for a lower variant.
+        #expect(total < media + 900_000)
+    }
+
+    @Test("takes the lowest variant on a constrained path, and no more than two segments ahead")
+    func constrained() {
+        var world = SimulatedStream.World()
+        world.segments = 60
+        world.path = { StreamPath(interface: "wlan0", isConstrained: $0 > 10) }
+        var stream = SimulatedStream(world)
+        stream.run(until: 70)
+        let late = stream.fetched.filter {
+            $0.time > 12 && $0.request.resource.url.lastPathComponent.contains("-")
+        }
+        #expect(!late.isEmpty)
+        #expect(late.allSatisfy { $0.request.resource.url.lastPathComponent.hasPrefix("0-") })
+        #expect(stream.machine.status.buffer <= 4.1)
+        #expect(stream.report.stalls == 0)
+    }
+
+    @Test("takes no more than the user allows while the path costs money")
+    func expensive() {
+        var (world, options) = (SimulatedStream.World(), StreamOptions())
+        world.segments = 60
+        world.path = { $0 < 20 ? wifi : cellular }
+        options.expensiveRate = 900_000
+        var stream = SimulatedStream(world, options: options)
+        stream.run(until: 100)
+        let late = stream.fetched.filter {
+            $0.time > 21 && $0.request.resource.url.lastPathComponent.contains("-")
+        }
+        #expect(late.allSatisfy { ["0", "1"].contains($0.request.resource.url.lastPathComponent.prefix(1)) })
+        #expect(stream.report.bytes[cellular] ?? 0 > 0)
+    }
+
+    @Test("follows a live stream at three target durations from its end")
+    func live() {
+        var world = SimulatedStream.World()
+        (world.segments, world.window) = (60, 12)
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.first?.number == 3)
+        #expect(stream.delivered.map(\.number) == Array(3..<60))
+        #expect(stream.report.stalls == 0, "\(stream.report)")
+    }
+
+    @Test(
+        "jumps to what there is where a live stream's window has moved on, and says that something is missing"
+    )
+    func lateLive() {
+        var world = SimulatedStream.World()
+        (world.segments, world.window) = (60, 12)
+        world.rate = { (10..<60).contains($0) ? 0 : 20e6 }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.report.skipped > 5)
+        #expect(stream.delivered.contains { $0.isDiscontinuous })
+        #expect(stream.events.contains { if case .skipped = $0 { true } else { false } })
+    }
+
+    @Test("asks for a missing segment in another variant")
+    func missingInOne() {
+        var world = SimulatedStream.World()
+        world.refusal = { variant, number, _ in
+            variant == 3 && number == 10 ? FetchFailure(kind: .missing, reason: "404") : nil
+        }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.map(\.number) == Array(0..<30))
+        #expect(stream.delivered.first { $0.number == 10 }?.variant != 3)
+    }
+
+    @Test("leaves out a segment that no variant has, and says that what follows is discontinuous")
+    func missingInAll() {
+        var world = SimulatedStream.World()
+        world.refusal = { _, number, _ in number == 10 ? FetchFailure(kind: .missing, reason: "404") : nil }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.map(\.number) == Array(0..<10) + Array(11..<30))
+        #expect(stream.delivered.first { $0.number == 11 }?.isDiscontinuous == true)
+        #expect(stream.report.skipped == 1)
+    }
+
+    @Test("fails where ten segments in a row are missing")
+    func allMissing() {
+        var world = SimulatedStream.World()
+        world.refusal = { _, number, _ in
+            number >= 5 ? FetchFailure(kind: .unusable, reason: "a page of HTML") : nil
+        }
+        let stream = run(world)
+        #expect(
+            stream.outcome
+                == .failed(
+                    StreamFailure(.server, "10 segments in a row can't be had; the last: a page of HTML")))
+    }
+
+    @Test("tries again where the server is busy")
+    func busy() {
+        var world = SimulatedStream.World()
+        world.refusal = { _, _, random in
+            random.oneIn(3) ? FetchFailure(kind: .busy, reason: "the server answered 503") : nil
+        }
+        let stream = run(world)
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.count >= 28)
+    }
+
+    @Test("records everything as fast as it goes, in the highest variant")
+    func recording() {
+        var options = StreamOptions()
+        options.isRecording = true
+        let stream = run(.init(), options: options)
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.allSatisfy { $0.variant == 3 })
+        #expect(stream.now < 20)
+    }
+
+    @Test("says that a variant's playlist which names variants is none")
+    func cyclic() {
+        var machine = StreamMachine(url: SimulatedStream.place("master.m3u8"))
+        let place = SimulatedStream.place("master.m3u8")
+        let playlist = Playlist.multivariant(
+            MultivariantPlaylist(variants: [.init(url: place, bandwidth: 1_000_000)]))
+        guard case .fetch(let first)? = machine.handle(.start, at: 0).first else {
+            Issue.record("nothing is fetched")
+            return
+        }
+        let next = machine.handle(.playlist(first.id, playlist, from: place), at: 0.1)
+        guard case .fetch(let second)? = next.last else {
+            Issue.record("the variant's playlist is not fetched: \(next)")
+            return
+        }
+        let end = machine.handle(.playlist(second.id, playlist, from: place), at: 0.2)
+        #expect(
+            end.contains(
+                .finish(.failed(StreamFailure(.server, "the variant's playlist names variants itself")))))
+    }
+
+    @Test("begins anew at the live end where the server numbers its segments anew")
+    func restarted() {
+        var known = VariantPlaylist(url: SimulatedStream.place("0.m3u8"), variant: StreamVariant(rate: 1))
+        func playlist(_ first: Int64) -> MediaPlaylist {
+            MediaPlaylist(
+                targetDuration: 2, mediaSequence: first,
+                segments: (first..<first + 6).map {
+                    .init(number: $0, resource: .init(url: SimulatedStream.place("\($0).ts")), duration: 2)
+                })
+        }
+        #expect(known.ingest(playlist(100), at: 0) == .grown)
+        #expect(known.ingest(playlist(100), at: 2) == .unchanged)
+        #expect(known.reloadAt == 3)
+        #expect(known.ingest(playlist(99), at: 3) == .older)
+        #expect(known.ingest(playlist(101), at: 4) == .grown)
+        #expect(known.reloadAt == 6)
+        #expect(known.ingest(playlist(0), at: 6) == .older)
+        #expect(known.ingest(playlist(0), at: 7) == .restarted)
+    }
+
+    /// Paths that change, fall silent and break, servers that refuse: whatever happens, each segment comes once and in order, and
+    /// the session ends.
+    @Test("ends in each of 150 random worlds, with each segment at most once and in order")
+    func worlds() {
+        for seed in 0..<150 as Range<UInt64> {
+            var random = SplitMix64(seed: seed)
+            var world = SimulatedStream.World()
+            world.segments = Int.random(in: 1...50, using: &random)
+            world.duration = Double.random(in: 0.5...6, using: &random)
+            world.roundTrip = Double.random(in: 0.01...0.8, using: &random)
+            if random.oneIn(3) {
+                world.window = world.duration * Double(Int.random(in: 3...8, using: &random))
+            }
+            let phases = (0..<40).map { _ in Double.random(in: 0.1e6...20e6, using: &random) }
+            let silent = (0..<40).map { _ in random.oneIn(6) }
+            let expensive = (0..<40).map { _ in random.oneIn(3) }
+            let constrained = (0..<40).map { _ in random.oneIn(5) }
+            world.rate = { time in
+                let phase = Int(time / 4) % 40
+                return silent[phase] ? 0 : phases[phase]
+            }
+            world.path = { time in
+                let phase = Int(time / 9) % 40
+                return StreamPath(
+                    interface: expensive[phase] ? "wwan0" : "wlan0", isExpensive: expensive[phase],
+                    isConstrained: constrained[phase])
+            }
+            let (breaking, refusing) = (
+                UInt64.random(in: 20...400, using: &random), UInt64.random(in: 5...60, using: &random)
+            )
+            world.breaks = { $0.oneIn(breaking) }
+            world.refusal = { _, _, random in
+                guard random.oneIn(refusing) else { return nil }
+                let kinds: [FetchFailure.Kind] = [.broken, .busy, .missing, .unusable, .changed]
+                return FetchFailure(kind: kinds[Int.random(in: 0..<5, using: &random)], reason: "chance")
+            }
+            var stream = SimulatedStream(world, seed: seed)
+            stream.run(until: 2_000)
+            #expect(stream.faults.isEmpty, "seed \(seed): \(stream.faults.prefix(3))")
+            #expect(stream.outcome != nil, "seed \(seed) does not end: \(stream.machine.status)")
+            let there = stream.delivered.count + stream.report.skipped
+            if world.window == nil, stream.outcome == .ended {
+                #expect(there == world.segments, "seed \(seed): \(there) of \(world.segments)")
+            }
+        }
+    }
+}
