@@ -89,6 +89,17 @@
                 valueName: "count"))
         var maxDelete: Int?
 
+        @Flag(
+            help:
+                "Delete also where one side is empty, or more than half of all files and folders would go."
+        )
+        var allowEmpty = false
+
+        @Option(
+            help: ArgumentHelp("The first pause before a request is sent again.", visibility: .hidden),
+            transform: Duration.argument)
+        var retryPause: Duration = .milliseconds(250)
+
         @Option(
             help: ArgumentHelp(
                 "The user's name on the server. The password is asked of MPSYNC_PASSWORD or --password-file.",
@@ -199,10 +210,9 @@
             }
             var configuration = FolderSyncConfiguration(folder: folder, server: location)
             configuration.options.direction = push ? .push : pull ? .pull : .both
-            if let maxDelete {
-                configuration.options.maximumDeletions = maxDelete
-                configuration.options.allowsEmptying = true
-            }
+            if let maxDelete { configuration.options.maximumDeletions = maxDelete }
+            configuration.options.allowsEmptying = allowEmpty
+            configuration.retryPause = retryPause
             configuration.options.conflictLabel = Self.label
             configuration.transfers = transfers
             configuration.interval = interval

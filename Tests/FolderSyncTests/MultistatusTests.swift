@@ -25,6 +25,42 @@
             #expect(responses[1].tag == "\"1\"" && responses[1].size == 7)
         }
 
+        private func listing(_ responses: String) throws -> WebDAVClient.Listing {
+            try WebDAVClient.listing(
+                read("<D:multistatus xmlns:D=\"DAV:\">\(responses)</D:multistatus>"), of: SyncPath("d"),
+                at: ServerLocation("http://localhost/dav/"))
+        }
+
+        private func response(_ href: String, isFolder: Bool = false, status: Int = 200) -> String {
+            """
+            <D:response><D:href>\(href)</D:href><D:propstat><D:prop><D:resourcetype>\(isFolder ? "<D:collection/>" : "")\
+            </D:resourcetype></D:prop><D:status>HTTP/1.1 \(status) x</D:status></D:propstat></D:response>
+            """
+        }
+
+        @Test("what a listing does not tell of is unknown, not gone")
+        func unknown() throws {
+            let own = response("/dav/d/", isFolder: true)
+            #expect(try listing(own).isEmptyFolder)
+            for missing in ["", response("/dav/d/a"), response("http://other/dav/d/", isFolder: true)] {
+                #expect(throws: Multistatus.Malformed.self) { try listing(missing) }
+            }
+            let refused =
+                "<D:response><D:href>/dav/d/a</D:href><D:status>HTTP/1.1 403 x</D:status></D:response>"
+            for child in [refused, response("/dav/d/a", isFolder: true, status: 403)] {
+                let found = try listing(own + child)
+                #expect(try !found.isEmptyFolder && found.children.map(\.path) == [SyncPath("d/a")])
+                #expect(found.children.allSatisfy { $0.item == nil })
+            }
+            for stray in ["/dav/e/a", "/elsewhere", "/dav/"] {
+                #expect(try listing(own + response(stray)).doubt != nil)
+            }
+            // A server that folds names may list the folder in another form.
+            #expect(
+                try listing(response("/dav/D/", isFolder: true) + response("/dav/D/a")).children.map(\.path)
+                    == [SyncPath("d/a")])
+        }
+
         @Test(
             "what is no listing is an error of its own",
             arguments: [

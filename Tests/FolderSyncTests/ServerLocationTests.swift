@@ -10,7 +10,8 @@ import Testing
     @Test("a path goes out in percent signs, and comes back as it was")
     func roundTrip() throws {
         for name in [
-            "a b", "100%41", "ä", "a\u{308}", "new\nline", "#?;&+", String(repeating: "x", count: 255),
+            "a b", "100%41", "ä", "a\u{308}", "new\nline", "#?;&+", "\u{301}b",
+            String(repeating: "x", count: 255),
         ] {
             let path = try SyncPath("d/\(name)")
             #expect(location.reference(location.encoded(path, isFolder: false)) == .path(path))
@@ -32,9 +33,9 @@ import Testing
             "/dav/a%20b/" + String(repeating: "x/", count: 2_000) + "y",
         ])
     func lies(_ href: String) {
-        guard case .unusable = location.reference(href) else {
-            Issue.record("\(href) was taken as \(location.reference(href))")
-            return
+        switch location.reference(href) {
+        case .unusable, .elsewhere: break
+        default: Issue.record("\(href) was taken as \(location.reference(href))")
         }
     }
 
@@ -42,6 +43,12 @@ import Testing
         "what is no server's URL says so",
         arguments: ["cloud.example", "ftp://x/", "https:///x", "https://a@b/", "https://b/?x"])
     func urls(_ url: String) { #expect(throws: FolderSyncError.self) { try ServerLocation(url) } }
+
+    @Test("only 127.0.0.0/8 and its names are this machine")
+    func loopback() throws {
+        #expect(try ServerLocation("http://127.0.0.1:80/").isLoopback)
+        #expect(try !ServerLocation("http://127.evil.example/").isLoopback)
+    }
 
     @Test("Unicode's two forms of a letter are two files")
     func forms() throws {

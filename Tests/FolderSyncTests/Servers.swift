@@ -91,7 +91,8 @@
             _ folder: String, _ options: [String] = [], _ path: String = ""
         ) async throws -> Program.Result {
             try await Program.run(
-                [Program.product("mpsync")] + options + [folder, url + path], within: .seconds(60))
+                [Program.product("mpsync"), "--retry-pause", "10ms"] + options + [folder, url + path],
+                within: .seconds(60))
         }
 
         private static let faultyServer = #"""

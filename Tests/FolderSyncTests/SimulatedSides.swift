@@ -29,7 +29,8 @@ struct SimulatedSides {
     mutating func writeRemote(_ path: SyncPath, _ content: Int) {
         for folder in path.ancestors where remote[folder] == nil { remote[folder] = .some(nil) }
         remote[path] = (
-            RemoteVersion(tag: "\"version-\(tick())\"", size: 1, modified: nil), content
+            RemoteVersion(
+                tag: "\"\(1_000_000_000_000_000 + tick())0123456789abcdef\"", size: 1, modified: nil), content
         )
     }
 

@@ -1,5 +1,6 @@
 #if HTTP && Outbox
     import CFolderSync
+    import Foundation
     import Glibc
 
     /// The folder that is kept the same, with the folder `.mpsync` in it, which holds this program's own files.
@@ -59,8 +60,8 @@
         func folder(_ path: SyncPath?) throws(FileError) -> OpenFile {
             guard let path else { return root }
             var folder = root
-            for name in path.text.split(separator: "/") {
-                let (place, part) = (folder.descriptor, String(name))
+            for part in ServerLocation.parts(path.text) {
+                let place = folder.descriptor
                 folder = OpenFile(
                     try checked("can't open the folder \(path)") {
                         openat(place, part, CInt(MPS_READ_FOLDER))
@@ -131,7 +132,16 @@
                     listing.troubles.append(SyncTrouble(path, reason))
                     continue
                 }
-                if path == nil, name.hasPrefix(Self.ownFolder) { continue }
+                if path == nil, name.hasPrefix(Self.ownFolder) {
+                    if name != Self.ownFolder {
+                        listing.troubles.append(
+                            SyncTrouble(
+                                nil,
+                                "'\(name)' is left out: names that begin with .mpsync are this program's own")
+                        )
+                    }
+                    continue
+                }
                 let child: SyncPath
                 do throws(SyncPath.Malformed) {
                     child = if let path { try path.appending(name) } else { try SyncPath(name) }
@@ -230,6 +240,25 @@
             try Self.status(token, in: parts).map { LocalVersion($0) }
         }
 
+        /// What a part is called once it has changed places with the user's file.
+        static func goneToken(_ token: String) -> String { "gone-\(token)" }
+
+        func renamePart(_ token: String, _ other: String) throws(FileError) {
+            try rename(parts, token, parts, other, UInt32(MPS_NOREPLACE))
+        }
+
+        /// Which folder this is: a copy, also on another machine, is another one.
+        func identity(user: String?) throws -> String {
+            var system = statvfs()
+            try checked("can't look at \(path)") { fstatvfs(root.descriptor, &system) }
+            let own = try Self.status(Self.ownFolder, in: root)
+            let machine = (try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8)) ?? ""
+            return [
+                machine.filter(\.isHexDigit), "\(system.f_fsid)", "\(try root.status().st_ino)",
+                "\(own?.st_ino ?? 0)", user ?? "",
+            ].joined(separator: " ")
+        }
+
         func removePart(_ token: String) { unlinkat(parts.descriptor, token, 0) }
 
         func partNames() throws(FileError) -> [String] { try Self.names(in: parts).compactMap { $0 } }
@@ -279,7 +308,12 @@
             throws(FileError)
         {
             try checked("can't rename \(name) to \(other)") {
-                mps_rename(from.descriptor, name, to.descriptor, other, flags)
+                () -> CInt in
+                let result = mps_rename(from.descriptor, name, to.descriptor, other, flags)
+                guard result != 0, errno == EINVAL, flags == UInt32(MPS_NOREPLACE) else { return result }
+                // NFS and sshfs: a second name never replaces. Folders can't have one, and stay where they are.
+                guard linkat(from.descriptor, name, to.descriptor, other, 0) == 0 else { return -1 }
+                return unlinkat(from.descriptor, name, 0)
             }
         }
 

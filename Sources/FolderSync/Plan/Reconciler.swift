@@ -43,7 +43,9 @@ public struct Reconciler: Sendable {
         public var direction = SyncDirection.both
         /// How many files and folders may be deleted in one run, on both sides together. 100 unless set.
         public var maximumDeletions = 100
-        /// Whether everything on a side may be deleted because the other side is empty.
+        /// Of these, how many were deleted before, in earlier passes.
+        var deletionsBefore = 0
+        /// Whether everything on a side may be deleted because the other side is empty, or more than half of what was agreed.
         public var allowsEmptying = false
         /// Stands in a loser's name: whose version it is, and when it lost.
         public var conflictLabel = "this machine"
@@ -286,6 +288,7 @@ public struct Reconciler: Sendable {
 
     /// What empties a folder on the server and deletes it; nil where something in it is not as it was agreed.
     private func deletionsOfRemote(_ folder: SyncPath) -> [SyncAction]? {
+        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
         var (files, folders) = ([SyncAction](), [SyncAction.deleteRemoteFolder(folder)])
         for (path, item) in situation.remote where path.isInside(folder) {
             switch (item, situation.agreed[path]) {
@@ -405,14 +408,18 @@ public struct Reconciler: Sendable {
             options.direction == .push ? .keepRemoteAs(path, to: other) : .keepLocalAs(path, to: other))
     }
 
+    /// Of a handful of files more than half may go.
+    private static let fewestThatMayBeAFault = 5
+
     private mutating func limitDeletions() {
         let deletions = plan.actions.filter(\.isDeletion)
         guard !deletions.isEmpty else { return }
-        if deletions.count > options.maximumDeletions {
+        let count = deletions.count.addingReportingOverflow(options.deletionsBefore).partialValue
+        if count > options.maximumDeletions {
             refuseDeletions(
                 """
-                \(deletions.count) deletions are more than the \(options.maximumDeletions) that are allowed at once: \
-                nothing is deleted; if they are meant, say --max-delete \(deletions.count)
+                \(count) deletions are more than the \(options.maximumDeletions) that are allowed at once: \
+                nothing is deleted; if they are meant, say --max-delete \(count)
                 """)
         } else if !options.allowsEmptying, situation.agreed.count > 1,
             situation.local.isEmpty || situation.remote.isEmpty
@@ -420,7 +427,15 @@ public struct Reconciler: Sendable {
             refuseDeletions(
                 """
                 \(situation.local.isEmpty ? "the folder" : "the server") is empty, which may be a fault: nothing is \
-                deleted on the other side; if it is meant, say --max-delete \(deletions.count)
+                deleted on the other side; if it is meant, say --allow-empty
+                """)
+        } else if !options.allowsEmptying, deletions.count >= Self.fewestThatMayBeAFault,
+            deletions.count > situation.agreed.count / 2
+        {
+            refuseDeletions(
+                """
+                \(deletions.count) deletions are more than half of the \(situation.agreed.count) files and folders, which \
+                may be a fault: nothing is deleted; if they are meant, say --allow-empty
                 """)
         }
     }

@@ -1,7 +1,7 @@
 /// Finds files that have another name on one side, and are untouched otherwise: the other side renames its own.
 ///
 /// A rename here is certain: the same inode, and its content was read. One on the server is told by a strong entity tag that
-/// no other file has, and that names a moment more finely than a second: a tag of nginx does not.
+/// no other file has, and that is a digest or a random number: a time with a size is not one file's own.
 struct RenameFinder {
     struct Rename {
         var from: SyncPath
@@ -60,7 +60,7 @@ struct RenameFinder {
         for (path, item) in situation.agreed {
             guard case .file(let local, let remote, _) = item, situation.remote[path] == nil,
                 case .file(let now, _)? = situation.local[path], now == local,
-                let tag = remote.fineTag(remote.opaqueTag),
+                let tag = RemoteVersion.digest(remote.opaqueTag),
                 !Self.isUnknown(path, situation)
             else { continue }
             lost[tag, default: []].append(path)
@@ -68,7 +68,7 @@ struct RenameFinder {
         guard !lost.isEmpty else { return }
         var found: [String: [SyncPath]] = [:]
         for (path, item) in situation.remote {
-            guard case .file(let version) = item, let tag = version.fineTag(version.strongTag),
+            guard case .file(let version) = item, let tag = RemoteVersion.digest(version.strongTag),
                 lost[tag] != nil
             else {
                 continue
@@ -95,14 +95,26 @@ struct RenameFinder {
 }
 
 extension RemoteVersion {
-    /// A strong tag that tells two files apart though they were written in the same second. nginx's is the second and the
-    /// size in hexadecimal (ngx_http_set_etag).
-    func fineTag(_ tag: String?) -> String? {
-        guard let tag, tag.utf8.count > 8, let size, size > 0 else { return nil }
-        let parts = tag.dropFirst().dropLast().split(separator: "-", omittingEmptySubsequences: false)
-        let isCoarse =
-            parts.count == 2 && parts[0].utf8.count <= 8 && UInt64(parts[0], radix: 16) != nil
-            && Int64(parts[1], radix: 16) == size
-        return isCoarse ? nil : tag
+    /// A tag that is one content's own: 128, 160 or 256 bits in hexadecimal. nginx, Apache and rclone make theirs of the time
+    /// and the size, which two files can share.
+    static func digest(_ tag: String?) -> String? {
+        guard let tag, tag.hasPrefix("\""), tag.hasSuffix("\"") else { return nil }
+        let digits = tag.utf8.dropFirst().dropLast()
+        let isDigest =
+            [32, 40, 64].contains(digits.count)
+            && digits.allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+        return isDigest ? tag : nil
     }
+
+    /// Whether a change within the same second that keeps the size may not be seen: there is no tag, or it is nginx's, which is
+    /// the second and the size in hexadecimal (ngx_http_set_etag).
+    var isCoarse: Bool {
+        guard let tag = opaqueTag, let size else { return opaqueTag == nil }
+        let parts = tag.dropFirst().dropLast().split(separator: "-", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts[0].utf8.count <= 8 && UInt64(parts[0], radix: 16) != nil
+            && Int64(parts[1], radix: 16) == size
+    }
+
+    /// The same, but no later listing matches it: the file is fetched once more, and its content compared.
+    var untrusted: RemoteVersion { RemoteVersion(tag: tag, size: size, modified: "?") }
 }

@@ -74,7 +74,9 @@
                 options.policy = configuration.policy
                 let session = try await SyncSession(
                     configuration,
-                    WebDAVClient(configuration.server, client, options, authorization: authorization), report,
+                    WebDAVClient(
+                        configuration.server, client, options, authorization: authorization,
+                        firstPause: configuration.retryPause), report,
                     folder: folder, store: store)
                 let value = try await body(session)
                 await client.close()
@@ -155,7 +157,7 @@
                 }
                 do {
                     if listsServer { asked = .now }
-                    report(.idle(try await session.run(listsServer: listsServer)))
+                    report(.idle(try await session.run(listsServer: listsServer, isWatching: true)))
                 } catch let error where !(error is CancellationError || error is FolderSyncError) {
                     try Task.checkCancellation()
                     report(.trouble(SyncTrouble(nil, "\(error)")))

@@ -20,6 +20,8 @@
         public var http = MultipathHTTPClient.Configuration()
         /// While watching: how often the server is asked for changes. 60 s unless set.
         public var interval = Duration.seconds(60)
+        /// The pause before a request is sent again; it doubles each time, up to 40 times as long. 250 ms unless set.
+        public var retryPause = Duration.milliseconds(250)
 
         /// A user's name and password.
         public struct Credentials: Sendable {

@@ -20,6 +20,10 @@
             var spellings: [String: SyncPath] = [:]
             var summary = SyncSummary()
             var hasOwnFolder = false
+            /// The server was listed, and the run after that ended.
+            var isListed = false
+            /// Deletions of earlier runs that count for this one.
+            var deletionsBefore = 0
             /// Folders in it that are there.
             var lanes: Set<SyncPath> = []
             /// Nothing more can be done: the disk is full here or there, or the server wants another user.

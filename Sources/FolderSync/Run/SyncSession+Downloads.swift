@@ -44,18 +44,25 @@
             }
             try await store.note(
                 ready.map { ($0.0.path, Intent(content: $0.1.content, remote: $0.1.version)) })
-            try await store.note(
-                ready.compactMap { download, file in
-                    download.replaced.map {
-                        SyncStore.Aside(token: file.token, path: download.path, local: $0)
+            let asides = try await onFileThread { [ready] in
+                try ready.compactMap { download, file in
+                    try download.replaced.map {
+                        SyncStore.Aside(
+                            token: file.token, path: download.path, local: $0,
+                            newInode: try file.file.version().inode)
                     }
-                })
+                }
+            }
+            try await store.note(asides)
+            // The notes of others stay: what they tell of may be the only copy of what was here.
+            var settled: [String] = []
             var changes: [(SyncPath, AgreedItem?)] = []
             for (download, file) in ready {
                 try await attempt(download.path) {
                     let version = try await onFileThread { [folder] in
                         try folder.put(file.token, file.file, at: download.path, replacing: download.replaced)
                     }
+                    settled.append(file.token)
                     guard let version else {
                         file.remove(from: self.folder)
                         throw Outdated(download.path)
@@ -66,7 +73,7 @@
                 }
             }
             try await agree(changes)
-            try await store.dropAsides(ready.map(\.1.token))
+            try await store.dropAsides(settled)
             let count = changes.count
             state.update { $0.summary.downloads += count }
         }
@@ -122,6 +129,12 @@
                 throw Outdated(
                     path, reason: "the server lists \(listedSize) bytes, and sent \(size); it is left alone")
             }
+            // It may have been written again in the second in which it was read.
+            if found.isCoarse, let written = found.modified.flatMap(HTTPTime.seconds),
+                let now = (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds), now - written < 2
+            {
+                return found.untrusted
+            }
             return found
         }
 
@@ -176,14 +189,19 @@
             let new = try file.version()
             guard try version(path) == old, try old != nil || status(path) == nil else { return nil }
             if let old {
-                do {
-                    guard try place(token, at: path, .replacing) else { return nil }
-                    // What is here now as the part is what was there. A change in the last moment gets a name of its own.
-                    _ = try settle(token, path, old)
-                } catch let error as FileError {
+                var isExchanged = false
+                do throws(FileError) {
+                    isExchanged = try place(token, at: path, .replacing)
+                } catch {
                     // File systems that can't exchange: FAT, and some over a network.
                     guard error.code == EINVAL || error.code == ENOSYS else { throw error }
                     try replace(token, path)
+                }
+                if isExchanged {
+                    // The part is what was there. A change in the last moment gets a name of its own.
+                    let gone = Self.goneToken(token)
+                    try renamePart(token, gone)
+                    _ = try settle(gone, path, old)
                 }
             } else {
                 if let parent = path.parent, try status(parent) == nil {

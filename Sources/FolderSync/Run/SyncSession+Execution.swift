@@ -145,6 +145,8 @@
             } catch let error as FolderSyncError {
                 if case .record = error { throw error }
                 state.trouble(path, "\(error)")
+            } catch is FileChanged {
+                state.isOutdated(path)
             } catch let error as SyncPath.Malformed {
                 state.trouble(path, "\(error)")
             }
@@ -233,26 +235,51 @@
             // The source has to be what was agreed: whatever it is otherwise would be taken along.
             guard let now = try await client.version(path), remote.matches(now) else { throw Outdated(path) }
             try await store.note([(other, Intent(content: content, remote: remote))])
+            let isDoubtful: Bool
             do {
-                try await moveOnServer(path, to: other, isFolder: false)
+                if Self.folded(path.text) == Self.folded(other.text) {
+                    isDoubtful = try await moveByWay(path, to: other)
+                } else {
+                    isDoubtful = try await moveOnServer(path, to: other, isFolder: false)
+                }
             } catch let error as WebDAVError where error.isOutdated {
                 throw Outdated(path, other)
             }
             guard let moved = try await client.version(other) else { throw Outdated(path, other) }
             // A server may give another tag; the size is all there is then.
-            guard remote.matches(moved) || !traits.keepsTags && moved.size == remote.size else {
+            guard
+                remote.matches(moved)
+                    || !isDoubtful && !traits.keepsTags && moved.size == remote.size
+            else {
                 throw Outdated(path, other)
             }
             try await agree([(path, nil), (other, .file(version, moved, content))])
             state.update { $0.summary.moves += 1 }
         }
 
+        /// Renames a file to what a server that folds names takes for the same name: by a name of this program's own. Where it
+        /// ends half-way, the file here is sent again.
+        private func moveByWay(_ path: SyncPath, to other: SyncPath) async throws -> Bool {
+            try await makeOwnFolder()
+            let way = try own.appending(Self.token("way"))
+            let wasLost = try await moveOnServer(path, to: way, isFolder: false)
+            do {
+                return try await moveOnServer(way, to: other, isFolder: false) || wasLost
+            } catch {
+                try await moveOnServer(way, to: path, isFolder: false)
+                throw error
+            }
+        }
+
         /// Moves to a name that is new.
-        func moveOnServer(_ path: SyncPath, to other: SyncPath, isFolder: Bool) async throws {
+        ///
+        /// - Returns: whether what is there now has to be looked at, as an answer was lost.
+        @discardableResult
+        func moveOnServer(_ path: SyncPath, to other: SyncPath, isFolder: Bool) async throws -> Bool {
             if !traits.honoursOverwrite, try await client.exists(other, isFolder: isFolder) {
                 throw WebDAVError("MOVE", other.text, 412)
             }
-            try await client.move(path, to: other, isFolder: isFolder, replacesAny: false)
+            return try await client.move(path, to: other, isFolder: isFolder, replacesAny: false)
         }
 
         private func compare(_ path: SyncPath, _ version: LocalVersion, _ remote: RemoteVersion) async throws
@@ -281,16 +308,11 @@
         private func deleteLocal(_ path: SyncPath, _ version: LocalVersion) async throws {
             let token = Self.token("gone")
             try await store.note([SyncStore.Aside(token: token, path: path, local: version)])
-            let isDeleted: Bool
-            do {
-                isDeleted = try await onFileThread { [folder] in
-                    guard try folder.version(path) == version else { return false }
-                    try folder.takeOut(path, as: token)
-                    return try folder.settle(token, path, version)
-                }
-            } catch {
-                try await store.dropAsides([token])
-                throw error
+            // Where it fails the note stays, and the next run puts back what was taken out.
+            let isDeleted = try await onFileThread { [folder] in
+                guard try folder.version(path) == version else { return false }
+                try folder.takeOut(path, as: token)
+                return try folder.settle(token, path, version)
             }
             try await store.dropAsides([token])
             guard isDeleted else { throw Outdated(path) }
@@ -317,7 +339,7 @@
 
         private func deleteRemoteFolder(_ path: SyncPath) async throws {
             guard try await client.exists(path, isFolder: true) else { return try await agree([(path, nil)]) }
-            guard try await client.list(path).count <= 1 else { throw Outdated(path) }
+            guard try await client.list(path).isEmptyFolder else { throw Outdated(path) }
             try await deleteAside(SyncStore.Aside(token: Self.token("gone"), path: path, isFolder: true))
             try await agree([(path, nil)])
             state.update { $0.summary.deletions += 1 }
@@ -346,7 +368,8 @@
                     try await store.dropAsides([aside.token])
                     return true
                 }
-                isExpected = try await client.list(place).count <= 1
+                // An error leaves it, and the note of it, to the next run.
+                isExpected = try await client.list(place).isEmptyFolder
             } else {
                 guard let now = try await client.version(place) else {
                     try await store.dropAsides([aside.token])
@@ -414,7 +437,7 @@
                     }
                 }
             }
-            return false
+            throw FileError("can't put \(path) back", EEXIST)
         }
 
         private func numbered(_ path: SyncPath, _ number: Int) -> SyncPath {

@@ -7,6 +7,7 @@
             var unknown: Set<SyncPath> = []
             var troubles: [SyncTrouble] = []
             var waiting: [SyncPath?] = [nil]
+            state.update { $0.spellings = [:] }
             while !waiting.isEmpty {
                 let batch = waiting
                 waiting = []
@@ -20,8 +21,10 @@
                         if let path = rest.popFirst() { group.addTask { try await self.listFolder(path) } }
                         troubles += listing.troubles
                         if listing.isUnknown, let path = listing.path { unknown.insert(path) }
+                        unknown.formUnion(listing.unknown)
                         for (path, item) in listing.items {
                             if found[path] != nil {
+                                unknown.insert(path)
                                 troubles.append(SyncTrouble(path, "the server lists it twice"))
                             }
                             found[path] = item
@@ -53,6 +56,8 @@
         private struct FolderListing {
             var path: SyncPath?
             var items: [(SyncPath, RemoteItem)] = []
+            /// What is there, or may be, without more being known.
+            var unknown: Set<SyncPath> = []
             var troubles: [SyncTrouble] = []
             var isUnknown = false
         }
@@ -60,22 +65,28 @@
         private func listFolder(_ path: SyncPath?) async throws -> FolderListing {
             var listing = FolderListing(path: path)
             do {
-                for entry in try await client.list(path) {
-                    switch entry.reference {
-                    case .root: continue
-                    case .path(let child) where child == path: continue
-                    case .path(let child):
-                        guard child.parent == path else {
-                            listing.troubles.append(
-                                SyncTrouble(child, "the server lists it in another folder; it is left alone"))
-                            continue
-                        }
-                        if path == nil, child.text.hasPrefix(Self.reserved) { continue }
-                        listing.items.append((spelledAsHere(child), entry.item))
-                    case .unusable(let reason):
+                let found = try await client.list(path)
+                if let doubt = found.doubt { throw FolderSyncError.server(doubt) }
+                guard found.item?.isFolder == true else {
+                    throw FolderSyncError.server("the server does not say that it is a folder")
+                }
+                let names = Set(found.children.map(\.path))
+                for (child, item) in found.children {
+                    if path == nil, child.text.hasPrefix(Self.reserved) { continue }
+                    var place = spelledAsHere(child)
+                    // Two that it lists are two, whatever it does with other names.
+                    if place != child, names.contains(place) { place = child }
+                    if let item {
+                        listing.items.append((place, item))
+                    } else {
+                        listing.unknown.insert(place)
                         listing.troubles.append(
-                            SyncTrouble(path, "the server lists something that can't be here: \(reason)"))
+                            SyncTrouble(place, "the server does not say what it is; it is left alone"))
                     }
+                }
+                for reason in found.unusable {
+                    listing.troubles.append(
+                        SyncTrouble(path, "the server lists something that can't be here: \(reason)"))
                 }
             } catch {
                 // Without the top nothing is known. Of what is below it, one folder's fault is its own.
@@ -102,21 +113,30 @@
         /// Asks again about what was not as expected.
         func lookAgain() async throws {
             for path in state.value.outdated.sorted() {
-                let item: RemoteItem?
-                do {
-                    item = try await client.list(path, isFolder: false, depth: 0).first?.item
-                } catch let error as WebDAVError where error.status == 404 {
-                    item = nil
+                let found = try await client.find(path, isFolder: false)
+                if let found, found.item == nil {
+                    state.update { _ = $0.unknown.insert(path) }
+                    state.trouble(path, "the server does not say what it is; it is left alone")
                 }
+                let item = found?.item
+                // A server that folds names answers for another spelling, too.
+                let known = traits.foldsNames ? sameOnServer(as: path) : nil
                 if item?.isFolder == true, state.value.remote[path]?.isFolder != true {
                     // What is in it is new, too.
                     return try await listServer()
                 }
                 state.update { content in
-                    content.remote[path] = item
+                    content.remote[path] = known == nil ? item : nil
+                    if let known { content.remote[known] = item }
                     content.outdated.remove(path)
                 }
             }
+        }
+
+        /// Another spelling of a name, under which the server is known to have something.
+        private func sameOnServer(as path: SyncPath) -> SyncPath? {
+            let key = Self.folded(path.text)
+            return state.value.remote.keys.first { $0 != path && Self.folded($0.text) == key }
         }
     }
 #endif

@@ -5,12 +5,16 @@
             for aside in try await store.asides() {
                 guard let version = aside.local else { continue }
                 try await onFileThread { [folder] in
+                    let gone = LocalFolder.goneToken(aside.token)
+                    if try folder.partVersion(gone) != nil {
+                        try folder.settleOrKeep(gone, aside.path, version)
+                    }
                     guard let now = try folder.partVersion(aside.token) else { return }
-                    // Another inode is the new file, which had not taken its place yet.
-                    if now.inode == version.inode {
-                        _ = try folder.settle(aside.token, aside.path, version)
-                    } else {
+                    // The new file, which had not taken its place yet, or else the user's.
+                    if now.inode == aside.newInode {
                         folder.removePart(aside.token)
+                    } else {
+                        try folder.settleOrKeep(aside.token, aside.path, version)
                     }
                 }
                 try await store.dropAsides([aside.token])
@@ -35,12 +39,10 @@
                 }
             }
             let kept = Set(traits.appends ? try await store.uploads().map(\.token) : [])
-            for entry in try await client.list(own) {
-                guard case .path(let path) = entry.reference, path.parent == own, !kept.contains(path.name)
-                else { continue }
+            for (path, item) in try await client.list(own).children where !kept.contains(path.name) {
                 // What has no note and was taken out of its place stays.
-                if path.name.hasPrefix("gone-") { continue }
-                try await client.delete(path, isFolder: entry.item.isFolder)
+                guard let item, !path.name.hasPrefix("gone-") else { continue }
+                try await client.delete(path, isFolder: item.isFolder)
             }
             try await lookAgain()
         }
@@ -48,9 +50,12 @@
         /// Removes what this run needed. What a later run goes on with stays.
         func tidyUp() async throws {
             let content = state.value
+            let noted = Set(try await store.asides().map(\.token))
             try await onFileThread { [folder] in
                 for name in try folder.partNames()
-                where name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty {
+                where !noted.contains(name)
+                    && (name.hasPrefix("new-") || name.hasPrefix("large-") && content.troubles.isEmpty)
+                {
                     folder.removePart(name)
                 }
             }
@@ -61,6 +66,14 @@
                 try await store.asides().isEmpty
             else { return }
             do {
+                let found = try await client.list(own)
+                guard found.doubt == nil, !found.children.contains(where: { $0.path.name.hasPrefix("gone-") })
+                else {
+                    state.trouble(
+                        nil,
+                        "in \(own) on the server is what an earlier run took out of its place; look at it")
+                    return
+                }
                 try await client.delete(own, isFolder: true)
                 state.update { content in
                     content.hasOwnFolder = false
@@ -73,6 +86,15 @@
     }
 
     extension LocalFolder {
+        /// Settles; what can't have its place again is kept at the top.
+        func settleOrKeep(_ token: String, _ path: SyncPath, _ version: LocalVersion) throws {
+            do {
+                _ = try settle(token, path, version)
+            } catch let error as FileError where !error.isFull {
+                try move(part: token, to: try SyncPath("recovered \(token)"))
+            }
+        }
+
         func move(part token: String, to path: SyncPath) throws(FileError) {
             _ = try place(token, at: path, .new)
         }

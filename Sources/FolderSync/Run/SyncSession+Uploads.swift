@@ -19,6 +19,8 @@
         private static let smallest: Int64 = 1 << 20
         /// What a server that appends gets at a time.
         private static let part: Int64 = 16 << 20
+        /// Of entity tags and times.
+        private static let coarsestTick = Duration.milliseconds(1_050)
         private static let readAtOnce = 256 << 10
         /// A file that changes each time is left for the next run.
         private static let mostTriesWhileChanging = 3
@@ -27,14 +29,14 @@
         func upload(_ uploads: [Upload], _ worker: Int) async throws {
             let lane = try own.appending("lane\(worker)")
             var sent: [Sent] = []
-            for (number, upload) in uploads.enumerated() {
+            for upload in uploads {
                 guard !state.value.isOver else { break }
                 try await attempt(upload.path) {
                     if upload.version.size > Self.largeFile {
                         sent.append(try await self.sendLarge(upload))
                     } else {
                         try await self.makeLane(lane)
-                        sent.append(try await self.send(upload, to: try lane.appending("\(number)")))
+                        sent.append(try await self.send(upload, in: lane))
                     }
                 }
             }
@@ -42,13 +44,11 @@
             // One listing tells of all whether they arrived whole, and by which tags they will be known.
             let isAlone = first.place.parent == own
             let isListed = try await attempt(first.upload.path) {
-                let entries = try await self.client.list(
+                let listing = try await self.client.list(
                     isAlone ? first.place : lane, isFolder: !isAlone, depth: isAlone ? 0 : 1)
                 var versions: [SyncPath: RemoteVersion] = [:]
-                for entry in entries {
-                    if case .path(let path) = entry.reference, case .file(let version) = entry.item {
-                        versions[path] = version
-                    }
+                for (path, item) in isAlone ? [(first.place, listing.item)] : listing.children {
+                    if case .file(let version)? = item { versions[path] = version }
                 }
                 for place in sent.indices {
                     if let version = versions[sent[place].place] { sent[place].remote = version }
@@ -70,6 +70,10 @@
             }
             try await store.note(
                 whole.map { ($0.upload.path, Intent(content: $0.content, remote: $0.remote)) })
+            // Whatever is written from the next second on has another tag.
+            if whole.contains(where: { $0.remote.isCoarse }) {
+                try await Task.sleep(for: Self.coarsestTick)
+            }
             var changes: [(SyncPath, AgreedItem?)] = []
             for file in whole {
                 let path = file.upload.path
@@ -97,27 +101,32 @@
         /// - Returns: what the server has there now.
         private func name(_ file: Sent) async throws -> RemoteVersion {
             let path = file.upload.path
+            let isDoubtful: Bool
             do {
                 if let replaced = file.upload.replaced {
                     if traits.honoursTags, let tag = replaced.strongTag {
-                        try await client.move(file.place, to: path, replacesAny: true, tag: tag)
+                        isDoubtful = try await client.move(
+                            file.place, to: path, replacesAny: true, tag: tag)
                     } else {
                         // Between the look and the move another client may write: this server has no condition for that.
                         guard let now = try await client.version(path), replaced.matches(now) else {
                             throw Outdated(path)
                         }
-                        try await client.move(file.place, to: path, replacesAny: true)
+                        isDoubtful = try await client.move(file.place, to: path, replacesAny: true)
                     }
                 } else {
-                    try await moveOnServer(file.place, to: path, isFolder: false)
+                    isDoubtful = try await moveOnServer(file.place, to: path, isFolder: false)
                 }
             } catch let error as WebDAVError where error.isOutdated {
                 // A name that is new to the plan and to the last listing is taken all the same: by one that the server
                 // doesn't tell from it, where it is not listed.
                 throw Outdated(path, reason: error.status == 409 ? "\(error)" : nil)
             }
-            if traits.keepsTags { return file.remote }
-            guard let now = try await client.version(path), now.size == file.remote.size else {
+            if traits.keepsTags, !isDoubtful { return file.remote }
+            guard let now = try await client.version(path), now.size == file.remote.size,
+                !isDoubtful || traits.keepsTags && file.remote.matches(now)
+            else {
+                // The next pass compares the contents.
                 throw Outdated(path)
             }
             return now
@@ -136,22 +145,28 @@
         // MARK: One file
 
         /// Sends a file, again where it changes meanwhile.
-        private func send(_ upload: Upload, to place: SyncPath) async throws -> Sent {
+        private func send(_ upload: Upload, in lane: SyncPath) async throws -> Sent {
             for number in 1... {
+                // A name of its own for each: what an earlier try left under a name could be taken for this.
+                let place = try lane.appending(Self.token("file"))
                 let file = try await onFileThread { [folder] in try folder.open(upload.path) }
                 let before = try await onFileThread { try file.version() }
-                let hash: ContentHash
-                if before.size <= Self.smallest {
-                    let (bytes, content) = try await onFileThread { try file.whole(Int(before.size)) }
-                    try await client.put(place, .bytes(bytes))
-                    hash = content
-                } else {
-                    let box = HashBox()
-                    try await client.put(place, Self.body(file, 0, before.size, box))
-                    hash = box.content
+                let hash: ContentHash?
+                do {
+                    if before.size <= Self.smallest {
+                        let (bytes, content) = try await onFileThread { try file.whole(Int(before.size)) }
+                        try await client.put(place, .bytes(bytes))
+                        hash = content
+                    } else {
+                        let box = HashBox()
+                        try await client.put(place, Self.body(file, 0, before.size, box))
+                        hash = box.content
+                    }
+                } catch is FileChanged {
+                    hash = nil
                 }
                 let after = try await onFileThread { [folder] in try folder.version(upload.path) }
-                if after == before {
+                if let hash, after == before {
                     state.transferred(sent: before.size)
                     return Sent(upload: upload, place: place, content: hash, local: before)
                 }
@@ -193,7 +208,7 @@
                 let file = try await onFileThread { [folder] in try folder.open(upload.path) }
                 let before = try await onFileThread { try file.version() }
                 let known = try await store.uploads().first { $0.path == upload.path }
-                let isContinued = known?.local.isSameFile(as: before) == true && traits.appends
+                let isContinued = known?.local == before && traits.appends
                 let token = isContinued ? known?.token ?? "" : Self.token("large")
                 let place = try own.appending(token)
                 try await store.note(SyncStore.Upload(path: upload.path, token: token, local: before))
@@ -252,7 +267,7 @@
     }
 
     /// A file has another length than before.
-    private struct FileChanged: Error {}
+    struct FileChanged: Error {}
 
     /// SHA-256 of what was sent so far. A part that is sent again begins where the part before ended.
     private final class HashBox: Sendable {

@@ -42,6 +42,12 @@
             // What answers there has to be a WebDAV server, before anything is written.
             _ = try await client.list(nil, depth: 0)
             try await store.setValue(server, for: "server")
+            // A copy of the folder, or another user, has another past: the contents are compared anew.
+            let identity = try folder.identity(user: configuration.credentials?.user)
+            if let recorded = try await store.value("identity"), recorded != identity {
+                try await store.beginAnew()
+            }
+            try await store.setValue(identity, for: "identity")
             let number: String
             if let known = try await store.value("number") {
                 number = known
@@ -57,7 +63,11 @@
         private static func traits(
             _ client: WebDAVClient, _ own: SyncPath, _ store: SyncStore
         ) async throws -> ServerTraits {
+            let now = WallTime.now
             if let text = try await store.value("traits"),
+                let time = try await store.value("traitsTime").flatMap({ Int64($0) }),
+                (0..<Self.traitsLast).contains(now - time),
+                try await store.value("traitsServer") == client.serverName,
                 let known = try? JSONDecoder().decode(ServerTraits.self, from: Data(text.utf8))
             {
                 return known
@@ -66,8 +76,13 @@
             let traits = try await ServerTraits.tried(on: client, in: own)
             try await store.setValue(
                 String(decoding: try JSONEncoder().encode(traits), as: UTF8.self), for: "traits")
+            try await store.setValue("\(now)", for: "traitsTime")
+            try await store.setValue(client.serverName, for: "traitsServer")
             return traits
         }
+
+        /// A server may be set up anew: a week, in seconds.
+        private static let traitsLast: Int64 = 7 * 86_400
 
         private static func words(_ traits: ServerTraits) -> String {
             let words = [
@@ -82,8 +97,13 @@
 
         /// Makes both sides the same, as far as that can be done.
         ///
-        /// - Parameter listsServer: false where the server is as it was after the last call.
-        func run(listsServer: Bool = true) async throws -> SyncSummary {
+        /// - Parameters:
+        ///   - listsServer: false where the server is as it was after the last call.
+        ///   - isWatching: the deletions of the last hour count, too.
+        func run(listsServer: Bool = true, isWatching: Bool = false) async throws -> SyncSummary {
+            let deletionsBefore = isWatching ? try await deletionsOfThisHour() : 0
+            // Without a listing all that was agreed would look as if the server had lost it.
+            let listsServer = listsServer || !state.value.isListed
             let agreed = try await store.agreed()
             let intents = try await store.intents()
             state.update { content in
@@ -91,6 +111,8 @@
                 content.intents = intents
                 content.summary = SyncSummary()
                 content.isOver = false
+                content.isListed = false
+                content.deletionsBefore = deletionsBefore
             }
             try await recoverLocal()
             if listsServer {
@@ -114,11 +136,35 @@
                 }
                 previous = plan.actions
                 state.report(.planned(actions: plan.actions.count, bytes: bytes(of: plan)))
+                try await noteDeletions(plan)
                 try await execute(plan)
                 try await lookAgain()
                 if state.value.isOver { break }
             }
-            return try await finish()
+            let summary = try await finish()
+            state.update { $0.isListed = true }
+            return summary
+        }
+
+        private static let hour: Int64 = 3_600
+
+        /// Noted run by run, so that a watch that is begun anew does not begin at none.
+        private func deletionsOfThisHour() async throws -> Int {
+            let words =
+                try await store.value("deletions")?.split(separator: " ").compactMap { Int64($0) } ?? []
+            guard words.count == 2, (0..<Self.hour).contains(WallTime.now - words[0]) else { return 0 }
+            return Int(clamping: words[1])
+        }
+
+        /// Notes the deletions before they are done.
+        private func noteDeletions(_ plan: SyncPlan) async throws {
+            let planned = plan.actions.count(where: \.isDeletion)
+            guard planned > 0 else { return }
+            let words =
+                try await store.value("deletions")?.split(separator: " ").compactMap { Int64($0) } ?? []
+            let isRecent = words.count == 2 && (0..<Self.hour).contains(WallTime.now - words[0])
+            let (start, count) = isRecent ? (words[0], words[1]) : (WallTime.now, 0)
+            try await store.setValue("\(start) \(count + Int64(planned))", for: "deletions")
         }
 
         /// What a plan asks for again stays undone: with the reason that its attempt had, where it had one.
@@ -145,31 +191,12 @@
             situation.unknown = listing.unknown.union(content.unknown)
             situation.different = content.different
             var troubles = content.listingTroubles + listing.troubles
-            if traits.foldsNames { troubles += leaveOutClashes(&situation) }
-            var options = options
-            options.maximumDeletions = max(options.maximumDeletions - content.summary.deletions, 0)
-            return (Reconciler.plan(situation, options), troubles)
-        }
-
-        /// Two names here that are one on the server: the second stays here.
-        private func leaveOutClashes(_ situation: inout SyncSituation) -> [SyncTrouble] {
-            var first: [String: SyncPath] = [:]
-            var troubles: [SyncTrouble] = []
-            let agreed = situation.agreed
-            // What was agreed keeps its place.
-            for path in situation.local.keys.sorted(by: {
-                (agreed[$0] == nil ? 1 : 0, $0) < (agreed[$1] == nil ? 1 : 0, $1)
-            }) {
-                let key = Self.folded(path.text)
-                if let other = first[key] {
-                    situation.unknown.insert(path)
-                    troubles.append(
-                        SyncTrouble(path, "the server does not tell it from \(other); rename one of them"))
-                } else {
-                    first[key] = path
-                }
+            if traits.foldsNames {
+                troubles += situation.leaveOutClashes(options.direction, folded: Self.folded)
             }
-            return troubles
+            var options = options
+            options.deletionsBefore = content.summary.deletions + content.deletionsBefore
+            return (Reconciler.plan(situation, options), troubles)
         }
 
         static func folded(_ text: String) -> String {

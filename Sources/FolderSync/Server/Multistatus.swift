@@ -13,6 +13,8 @@
             /// The status of the whole; nil where each property has its own.
             var status: Int?
             var isFolder = false
+            /// Whether the server said what it is: a `resourcetype` whose status is 2xx.
+            var hasType = false
             var tag: String?
             var size: Int64?
             var modified: String?
@@ -92,6 +94,7 @@
             case "propstat":
                 properties = Multistatus.Response()
                 propertyStatus = nil
+            case "resourcetype" where names.dropLast().last == "prop": properties.hasType = true
             case "collection" where names.dropLast().last == "resourcetype": properties.isFolder = true
             default: break
             }
@@ -124,6 +127,7 @@
             case ("getlastmodified", "prop") where !value.isEmpty: properties.modified = value
             case ("propstat", "response") where (200..<300).contains(propertyStatus ?? 0):
                 response.isFolder = response.isFolder || properties.isFolder
+                response.hasType = response.hasType || properties.hasType
                 response.tag = properties.tag ?? response.tag
                 response.size = properties.size ?? response.size
                 response.modified = properties.modified ?? response.modified

@@ -21,7 +21,7 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
             throw .invalidURL("'\(url)': a WebDAV server's URL begins with https:// or http://")
         }
         let rest = url[colon.upperBound...]
-        let authority = rest.prefix { $0 != "/" }
+        let authority = Self.authority(rest)
         guard !authority.isEmpty else { throw .invalidURL("'\(url)' names no host") }
         guard !authority.contains("@") else {
             throw .invalidURL("a user's name does not belong in the URL; say --user NAME")
@@ -35,14 +35,18 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
             authority.hasPrefix("[")
             ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
         host = withoutPort.lowercased()
-        guard let base = Self.decode(rest.dropFirst(authority.count)) else {
+        guard let base = Self.decode(rest[authority.endIndex...]) else {
             throw .invalidURL("'\(url)': the path can't be read")
         }
         self.base = base
     }
 
     /// Whether the server is on this machine, by its address or the name `localhost`.
-    public var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+    public var isLoopback: Bool {
+        if host == "localhost" || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
 
     public var description: String { "\(scheme)://\(authority)\(encoded(nil, isFolder: true))" }
 
@@ -50,7 +54,7 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// What stands in a request for a path; nil for the folder itself.
     func encoded(_ path: SyncPath?, isFolder: Bool) -> String {
-        let parts = base + (path?.text.split(separator: "/").map(String.init) ?? [])
+        let parts = base + (path.map { Self.parts($0.text) } ?? [])
         let text = "/" + parts.map(Self.encode).joined(separator: "/")
         return isFolder && text != "/" ? text + "/" : text
     }
@@ -81,34 +85,48 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
     enum Reference: Hashable {
         case root
         case path(SyncPath)
-        /// It leads elsewhere, or to no name that a file here could have.
+        /// It leads to no name that a file here could have.
         case unusable(String)
+        /// It leads elsewhere. What it should have said is not known then.
+        case elsewhere(String)
     }
 
     /// A listing's href: an absolute path, or a URL of this server.
     func reference(_ href: String) -> Reference {
         var path = Substring(href)
-        if let colon = href.range(of: "://"), !href.hasPrefix("/") {
-            let other = href[colon.upperBound...].prefix { $0 != "/" }
+        if let colon = href.range(of: "://"), href.utf8.first != UInt8(ascii: "/") {
+            let other = Self.authority(href[colon.upperBound...])
             guard
                 Self.plain(String(other), href[..<colon.lowerBound].lowercased())
                     == Self.plain(authority, scheme)
-            else { return .unusable("it is on another server") }
-            path = href[colon.upperBound...].dropFirst(other.count)
+            else { return .elsewhere("it is on another server") }
+            path = href[other.endIndex...]
         }
-        guard path.hasPrefix("/") || path.isEmpty else { return .unusable("it is no absolute path") }
+        guard path.utf8.first ?? UInt8(ascii: "/") == UInt8(ascii: "/") else {
+            return .elsewhere("it is no absolute path")
+        }
         guard let parts = Self.decode(path) else {
             return .unusable("the name is not UTF-8, or has a slash or an empty part")
         }
         guard parts.count >= base.count,
             zip(parts, base).allSatisfy({ $0.utf8.elementsEqual($1.utf8) })
-        else { return .unusable("it is outside of the folder") }
+        else { return .elsewhere("it is outside of the folder") }
         guard parts.count > base.count else { return .root }
         do throws(SyncPath.Malformed) {
             return .path(try SyncPath(parts.dropFirst(base.count).joined(separator: "/")))
         } catch {
             return .unusable("\(error)")
         }
+    }
+
+    private static func authority(_ text: Substring) -> Substring {
+        let end = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+        return text[..<end]
+    }
+
+    /// The parts of a path, by its bytes.
+    static func parts(_ path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/")).compactMap { String(Substring($0)) }
     }
 
     /// The host in lower case, with its port.
@@ -120,12 +138,14 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// The parts of a path; nil where a part is empty but for the last, holds a slash or is not UTF-8.
     private static func decode(_ path: Substring) -> [String]? {
-        var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        // By bytes: a slash and a combining mark after it are one Character.
+        var parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .dropFirst()
         if parts.last?.isEmpty == true { parts.removeLast() }
         var decoded: [String] = []
         for part in parts {
             var bytes: [UInt8] = []
-            var rest = part.utf8[...]
+            var rest = part[...]
             while let byte = rest.popFirst() {
                 guard byte == UInt8(ascii: "%") else {
                     bytes.append(byte)

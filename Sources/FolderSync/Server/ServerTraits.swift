@@ -37,9 +37,10 @@
                     try await client.move(one, to: other, replacesAny: true, tag: "\"no such tag\"")
                 }
                 if heedsWrong {
-                    traits.honoursTags = try await !isRefused {
-                        try await client.move(one, to: other, replacesAny: true, tag: tag)
-                    }
+                    traits.honoursTags =
+                        try await outcome {
+                            try await client.move(one, to: other, replacesAny: true, tag: tag)
+                        } == nil
                 }
             }
             if try await client.version(one) != nil {
@@ -51,9 +52,10 @@
 
             let parts = try place.appending("parts")
             try await client.put(parts, .text("abc"))
-            traits.appends = try await !isRefused {
-                try await client.put(parts, .text("def"), range: (first: 3, total: 6))
-            }
+            traits.appends =
+                try await outcome {
+                    try await client.put(parts, .text("def"), range: (first: 3, total: 6))
+                } == nil
             if traits.appends {
                 let whole = try await client.get(parts) { _, body in try await body.collect(upTo: 64) }
                 traits.appends = whole.readableBytesView.elementsEqual("abcdef".utf8)
@@ -77,13 +79,19 @@
             return nil
         }
 
-        /// Whether the server refuses a request: with 412, or any other error about it.
+        /// Whether the server refuses a request for its condition: with 412 and nothing else. A fault that may pass ends the
+        /// trial.
         private static func isRefused(_ body: () async throws -> Void) async throws -> Bool {
+            try await outcome(body) == 412
+        }
+
+        /// - Returns: the error's status; nil where it was done.
+        private static func outcome(_ body: () async throws -> Void) async throws -> Int? {
             do {
                 try await body()
-                return false
-            } catch let error as WebDAVError where !error.isFinal {
-                return true
+                return nil
+            } catch let error as WebDAVError where !error.isFinal && !error.isTransient {
+                return error.status
             }
         }
     }

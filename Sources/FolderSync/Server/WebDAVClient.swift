@@ -16,15 +16,19 @@
 
         /// Tries of one request that a connection or the server failed.
         private static let mostTries = 8
-        private static let firstPause = 0.25
-        private static let longestPause = 10.0
+        private let firstPause: Double
+        private static let longestPauses = 40.0
+        /// What the server calls itself (RFC 9110 section 10.2.4), in its last answer to PROPFIND.
+        private let name = Mutex("")
+        var serverName: String { name.withLock { $0 } }
         /// Of an error's page, in bytes, which is read so that its connection can be used again.
         private static let longestErrorPage = 64 << 10
 
         init(
             _ location: ServerLocation, _ http: MultipathHTTPClient, _ options: HTTPRequestOptions,
-            authorization: String?
+            authorization: String?, firstPause: Duration = .milliseconds(250)
         ) {
+            self.firstPause = max(firstPause / .seconds(1), 0.001)
             self.location = location
             self.http = http
             self.authorization = authorization
@@ -45,9 +49,21 @@
 
         // MARK: Listing
 
-        struct Entry: Sendable {
-            var reference: ServerLocation.Reference
-            var item: RemoteItem
+        /// What a server said of a path. Nothing that a listing lacks is gone unless the listing is whole.
+        struct Listing: Sendable {
+            /// The path itself; nil where the server did not say what it is.
+            var item: RemoteItem?
+            /// What is in it; nil for what the server did not tell of.
+            var children: [(path: SyncPath, item: RemoteItem?)] = []
+            /// Why some of it can't have a name here, where nothing else can be missing because of it.
+            var unusable: [String] = []
+            /// Why the listing can't be relied on: what it lacks may be there all the same.
+            var doubt: String?
+
+            /// Whether it is a folder with nothing in it, for certain.
+            var isEmptyFolder: Bool {
+                item?.isFolder == true && children.isEmpty && unusable.isEmpty && doubt == nil
+            }
         }
 
         private static let question = Array(
@@ -56,8 +72,10 @@
             <D:getcontentlength/><D:getetag/><D:getlastmodified/></D:prop></D:propfind>
             """.utf8)
 
-        /// What is in a folder, the folder itself included; of a file that file alone.
-        func list(_ path: SyncPath?, isFolder: Bool = true, depth: Int = 1) async throws -> [Entry] {
+        /// What is at a path, and in it.
+        ///
+        /// - Throws: also where the answer says nothing of the path itself.
+        func list(_ path: SyncPath?, isFolder: Bool = true, depth: Int = 1) async throws -> Listing {
             var fields = HTTPFields()
             fields[Self.name("Depth")] = "\(depth)"
             fields[.contentType] = "application/xml; charset=utf-8"
@@ -67,6 +85,7 @@
                 try await self.http.perform(
                     request: request, body: .bytes(Self.question), options: self.options
                 ) { response, body in
+                    self.name.withLock { $0 = response.headerFields[.server] ?? "" }
                     guard response.status.code == 207 else {
                         throw try await self.error(
                             "PROPFIND", place, response, body,
@@ -81,8 +100,8 @@
                             "the listing of \(place) is longer than \(Multistatus.longest >> 20) MiB")
                     }
                     do {
-                        return try Multistatus(Data(bytes.readableBytesView)).responses.compactMap(
-                            self.entry)
+                        return try Self.listing(
+                            Multistatus(Data(bytes.readableBytesView)).responses, of: path, at: self.location)
                     } catch let error as Multistatus.Malformed {
                         throw FolderSyncError.server("\(place): \(error)")
                     }
@@ -90,22 +109,65 @@
             }
         }
 
-        private func entry(_ response: Multistatus.Response) -> Entry? {
-            if let status = response.status, !(200..<300).contains(status) { return nil }
-            let version = RemoteVersion(tag: response.tag, size: response.size, modified: response.modified)
-            return Entry(
-                reference: location.reference(response.href),
-                item: response.isFolder ? .folder : .file(version))
+        /// Reads a listing.
+        ///
+        /// - Throws: `Multistatus.Malformed` where it says nothing of the path itself.
+        static func listing(
+            _ responses: [Multistatus.Response], of path: SyncPath?, at location: ServerLocation
+        ) throws(Multistatus.Malformed) -> Listing {
+            var (listing, hasSelf) = (Listing(), false)
+            let asked = path.map { SyncSession.folded($0.text) }
+            for response in responses {
+                let version = RemoteVersion(
+                    tag: response.tag, size: response.size, modified: response.modified)
+                let isKnown = response.hasType && (200..<300).contains(response.status ?? 200)
+                let item: RemoteItem? = isKnown ? response.isFolder ? .folder : .file(version) : nil
+                switch location.reference(response.href) {
+                case .root where path == nil: (listing.item, hasSelf) = (item, true)
+                case .root: listing.doubt = "the server lists the top in it"
+                // A server that folds names may answer in another form than it was asked in.
+                case .path(let found) where asked == SyncSession.folded(found.text):
+                    (listing.item, hasSelf) = (item, true)
+                case .path(let found):
+                    guard found.parent.map({ SyncSession.folded($0.text) }) == asked,
+                        let child = path == nil ? found : try? path?.appending(found.name)
+                    else {
+                        listing.doubt = "the server lists '\(found)' in it, which is in another folder"
+                        continue
+                    }
+                    listing.children.append((child, item))
+                case .elsewhere(let reason):
+                    listing.doubt = "the server lists something that can't be here: \(reason)"
+                case .unusable(let reason): listing.unusable.append(reason)
+                }
+            }
+            guard hasSelf else {
+                let name = path.map { "'\($0)'" } ?? "the folder"
+                throw Multistatus.Malformed(
+                    description: listing.doubt
+                        ?? "the listing of \(name) does not name it, so it is not whole")
+            }
+            return listing
         }
 
         /// A file's version; nil where there is none.
+        ///
+        /// - Throws: `WebDAVError` with 403 where the server does not say what it is.
         func version(_ path: SyncPath) async throws -> RemoteVersion? {
+            guard let listing = try await find(path, isFolder: false) else { return nil }
+            guard let item = listing.item else {
+                throw WebDAVError(
+                    "PROPFIND", path.text, 403, detail: "the server does not say what it is")
+            }
+            if case .file(let version) = item { return version }
+            return nil
+        }
+
+        /// What is at a path; nil where the server says that nothing is.
+        func find(_ path: SyncPath, isFolder: Bool) async throws -> Listing? {
             do {
-                for entry in try await list(path, isFolder: false, depth: 0) {
-                    if case .file(let version) = entry.item { return version }
-                }
-                return nil
-            } catch let error as WebDAVError where error.status == 404 {
+                return try await list(path, isFolder: isFolder, depth: 0)
+            } catch let error as WebDAVError where error.status == 404 || error.status == 410 {
                 return nil
             }
         }
@@ -137,34 +199,33 @@
         /// - Parameters:
         ///   - replacesAny: what is there goes; otherwise nothing may be there.
         ///   - tag: what is there must have this entity tag (section 10.4).
+        /// - Returns: whether the answer to a try was lost, so that what is there now has to be looked at.
+        @discardableResult
         func move(
             _ path: SyncPath, to other: SyncPath, isFolder: Bool = false, replacesAny: Bool,
             tag: String? = nil
-        ) async throws {
+        ) async throws -> Bool {
             let target = location.url(other, isFolder: isFolder)
             var fields = HTTPFields()
             fields[Self.name("Destination")] = target
             fields[Self.name("Overwrite")] = replacesAny ? "T" : "F"
             if let tag { fields[Self.name("If")] = "<\(target)> ([\(tag)])" }
-            var isFirst = true
+            var tries = 0
             let request = request("MOVE", location.encoded(path, isFolder: isFolder), fields)
             try await trying {
-                defer { isFirst = false }
+                tries += 1
                 do {
                     try await self.perform(request, "MOVE")
-                } catch let error as WebDAVError where error.status == 404 && !isFirst {
+                } catch let error as WebDAVError where error.status == 404 && tries > 1 {
                     // The try before was done, and its answer was lost: where the old name is gone the new one is there.
                     guard try await self.exists(other, isFolder: isFolder) else { throw error }
                 }
             }
+            return tries > 1
         }
 
         func exists(_ path: SyncPath, isFolder: Bool) async throws -> Bool {
-            do {
-                return try await !list(path, isFolder: isFolder, depth: 0).isEmpty
-            } catch let error as WebDAVError where error.status == 404 {
-                return false
-            }
+            try await find(path, isFolder: isFolder) != nil
         }
 
         /// - Parameter tag: it must have this entity tag.
@@ -252,7 +313,7 @@
 
         /// Every request here may be sent twice: PUT writes what is this program's own, and the others say what they expect.
         private func trying<Value>(_ body: () async throws -> Value) async throws -> Value {
-            var pause = Self.firstPause
+            var pause = firstPause
             for number in 1... {
                 counter.add()
                 do {
@@ -265,7 +326,7 @@
                     if let wait = error.retryAfter { pause = max(pause, Double(min(max(wait, 0), 60))) }
                 }
                 try await Task.sleep(for: .seconds(pause * Double.random(in: 0.75..<1.25)))
-                pause = min(pause * 2, Self.longestPause)
+                pause = min(pause * 2, firstPause * Self.longestPauses)
             }
             preconditionFailure("the last try returns or throws")
         }

@@ -19,6 +19,8 @@
             var local: LocalVersion?
             var remote: RemoteVersion?
             var isFolder = false
+            /// The inode of what is to take its place; nil for nothing.
+            var newInode: UInt64?
         }
 
         /// A large file on its way to the server.
@@ -75,6 +77,9 @@
                         ) WITHOUT ROWID;
                         """)
             }
+            migrator.registerMigration("new inodes") { database in
+                try database.execute(sql: "ALTER TABLE aside ADD COLUMN newInode INTEGER")
+            }
             return migrator
         }
 
@@ -107,6 +112,18 @@
         func setValue(_ value: String, for key: String) async throws {
             try await write {
                 try $0.execute(sql: "INSERT OR REPLACE INTO meta VALUES (?, ?)", arguments: [key, value])
+            }
+        }
+
+        /// Forgets what was agreed, and all that is on the server. What was taken out of its place here is still put back.
+        func beginAnew() async throws {
+            try await write {
+                try $0.execute(
+                    sql: """
+                        DELETE FROM agreed; DELETE FROM intent; DELETE FROM upload;
+                        DELETE FROM aside WHERE isRemote;
+                        DELETE FROM meta WHERE key IN ('number', 'traits');
+                        """)
             }
         }
 
@@ -196,12 +213,13 @@
             try await write { database in
                 for aside in asides {
                     try database.execute(
-                        sql: "INSERT OR REPLACE INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        sql: "INSERT OR REPLACE INTO aside VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         arguments: [
                             aside.token, aside.path.text, aside.isFolder, aside.local?.size,
                             aside.local?.modified, aside.local?.changed,
                             aside.local.map { Int64(bitPattern: $0.inode) },
                             aside.local == nil, aside.remote?.tag, aside.remote?.size, aside.remote?.modified,
+                            aside.newInode.map { Int64(bitPattern: $0) },
                         ])
                 }
             }
@@ -222,7 +240,8 @@
                     let isRemote: Bool = row["isRemote"]
                     return Aside(
                         token: row["token"], path: path, local: Self.local(row),
-                        remote: isRemote ? Self.remote(row) : nil, isFolder: row["isFolder"])
+                        remote: isRemote ? Self.remote(row) : nil, isFolder: row["isFolder"],
+                        newInode: (row["newInode"] as Int64?).map { UInt64(bitPattern: $0) })
                 }
             }
         }

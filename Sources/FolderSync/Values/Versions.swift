@@ -53,7 +53,10 @@ public struct RemoteVersion: Sendable, Hashable, Codable {
     /// Whether the other is the same state: by its entity tag where both have one, else by size and time.
     public func matches(_ other: RemoteVersion) -> Bool {
         if let tag = opaqueTag, let otherTag = other.opaqueTag {
-            return tag == otherTag && (size == nil || other.size == nil || size == other.size)
+            guard tag == otherTag, size == nil || other.size == nil || size == other.size else {
+                return false
+            }
+            return !isCoarse || modified == nil || other.modified == nil || modified == other.modified
         }
         return size == other.size && modified == other.modified
     }
