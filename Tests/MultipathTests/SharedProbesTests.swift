@@ -30,4 +30,21 @@ struct SharedProbesTests {
         try await Program.wait("another answer") { answers.withLock { $0 } == 51 }
         try EventThread.shared.perform { #expect(held.probes?.count == 2) }
     }
+
+    @Test("end on the event thread, whichever thread lets go of them")
+    func letGo() async throws {
+        let server = try LoopbackListener(.ipv4)
+        let remote = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: server.port)
+        for _ in 0..<50 {
+            let held = Held()
+            try EventThread.shared.perform {
+                let probes = SharedProbes(.shared)
+                probes.start(to: remote, over: 1) {}
+                held.probes = probes
+            }
+            held.probes = nil
+        }
+        // The event thread has come so far.
+        try EventThread.shared.perform {}
+    }
 }

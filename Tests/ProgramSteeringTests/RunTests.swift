@@ -35,7 +35,8 @@ struct RunTests {
             $run --report -v -- curl -sS --limit-rate 2M -o got http://server/8000000 2> told
             echo "status $?"
             sha256sum < got | cut -d' ' -f1
-            curl -s http://server/sha256/8000000
+            $lab set wlan0 blackhole=none
+            curl -sS --max-time 20 http://server/sha256/8000000
             echo
             cat told
             """)
