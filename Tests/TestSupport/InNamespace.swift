@@ -41,7 +41,7 @@ public struct InNamespace: TestTrait, TestScoping {
         for line in said.split(separator: "\n") where line.hasPrefix("measured: ") { print(line) }
         if result.status != 0 || !said.contains("Test run with 1 test") {
             // A crash tells its cause first, and then of each thread.
-            let cause = said.range(of: "rashed").map {
+            let cause = said.range(of: " crashed:").map {
                 said[..<$0.upperBound].suffix(500) + said[$0.upperBound...].prefix(3_000)
             }
             Issue.record("in the namespace:\n\(cause ?? said.suffix(8_000))")
