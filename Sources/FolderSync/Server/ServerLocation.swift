@@ -13,7 +13,7 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: `FolderSyncError.invalidURL`.
     public init(_ url: String) throws(FolderSyncError) {
-        guard let colon = url.range(of: "://") else {
+        guard let colon = url.firstRange(of: "://") else {
             throw .invalidURL("'\(url)' is no URL of a server; write one as https://cloud.example/dav/")
         }
         let scheme = url[..<colon.lowerBound].lowercased()
@@ -94,7 +94,7 @@ public struct ServerLocation: Sendable, Hashable, CustomStringConvertible {
     /// A listing's href: an absolute path, or a URL of this server.
     func reference(_ href: String) -> Reference {
         var path = Substring(href)
-        if let colon = href.range(of: "://"), href.utf8.first != UInt8(ascii: "/") {
+        if let colon = href.firstRange(of: "://"), href.utf8.first != UInt8(ascii: "/") {
             let other = Self.authority(href[colon.upperBound...])
             guard
                 Self.plain(String(other), href[..<colon.lowerBound].lowercased())
