@@ -213,13 +213,17 @@ struct SocketDiagnosisTests {
         }
         let source = DiagnosisSource()
         for transport in [TransportProtocol.tcp, .mptcp] {
-            let cookies = try carry(5_000, to: endpoint, transport, listener, source)
-            #expect(cookies.count == 1)
-            try await Program.wait("the end") {
-                seen.withLock { seen in cookies.allSatisfy { seen[$0] != nil } }
+            var told: Set<[UInt64]> = []
+            // The kernel forgets the counters of one that ends by a reset, as some do where both ends close at once.
+            for _ in 0..<20 where !told.contains([5_000]) {
+                let cookies = try carry(5_000, to: endpoint, transport, listener, source)
+                #expect(cookies.count == 1)
+                try await Program.wait("the end") {
+                    seen.withLock { seen in cookies.allSatisfy { seen[$0] != nil } }
+                }
+                told.insert(seen.withLock { seen in cookies.compactMap { seen[$0]?.bytesSent } })
             }
-            let last = seen.withLock { seen in cookies.compactMap { seen[$0] } }
-            #expect(last.map(\.bytesSent) == [5_000])
+            #expect(told.contains([5_000]) && told.isSubset(of: [[0], [5_000]]), "\(transport): \(told)")
         }
         try EventThread.shared.perform { ends.stop() }
     }
