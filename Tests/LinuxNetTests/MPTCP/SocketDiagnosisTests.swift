@@ -214,8 +214,7 @@ struct SocketDiagnosisTests {
         let source = DiagnosisSource()
         for transport in [TransportProtocol.tcp, .mptcp] {
             var told: Set<[UInt64]> = []
-            // The kernel forgets the counters of one that ends by a reset, as some do where both ends close at once.
-            for _ in 0..<20 where !told.contains([5_000]) {
+            for _ in 0..<5 where !told.contains([5_000]) {
                 let cookies = try carry(5_000, to: endpoint, transport, listener, source)
                 #expect(cookies.count == 1)
                 try await Program.wait("the end") {
@@ -223,7 +222,9 @@ struct SocketDiagnosisTests {
                 }
                 told.insert(seen.withLock { seen in cookies.compactMap { seen[$0]?.bytesSent } })
             }
-            #expect(told.contains([5_000]) && told.isSubset(of: [[0], [5_000]]), "\(transport): \(told)")
+            // A subflow that MPTCP disconnects before it lets go of it has forgotten all (__mptcp_close_ssk).
+            #expect(transport == .mptcp || told.contains([5_000]), "\(transport): \(told)")
+            #expect(told.isSubset(of: [[0], [5_000]]), "\(transport): \(told)")
         }
         try EventThread.shared.perform { ends.stop() }
     }
