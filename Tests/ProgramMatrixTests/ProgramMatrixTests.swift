@@ -13,7 +13,7 @@ import Testing
 struct ProgramMatrixTests {
     /// What `scripts/setup.sh test` installs of PyPI beside this build: Go.
     private static let tools = URL(fileURLWithPath: Program.products).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("programs/bin").path
+        .deletingLastPathComponent().appendingPathComponent("programs/go/bin").path
 
     @Test("each comes as MPTCP, says the same and ends the same as without")
     func matrix() async throws {
