@@ -28,13 +28,6 @@ final class SharedProbes: @unchecked Sendable {
 
     init(_ thread: EventThread) { self.thread = thread }
 
-    // The last reference may go on any thread; handshakes end on the event thread alone.
-    deinit {
-        guard !asked.isEmpty else { return }
-        nonisolated(unsafe) let running = asked.values.map(\.probes)
-        thread.submit { for probes in running { probes.endAll() } }
-    }
-
     /// Asks whether a path answers. The closure is called on the event thread if anything comes back.
     func start(
         to remote: IPEndpoint, over interface: InterfaceIndex,

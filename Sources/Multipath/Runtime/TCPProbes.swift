@@ -20,7 +20,14 @@ final class TCPProbes {
 
     init(_ thread: EventThread) { self.thread = thread }
 
-    deinit { endAll() }
+    // The last reference may go on any thread; the event thread alone lets go of descriptors.
+    deinit {
+        guard !running.isEmpty else { return }
+        nonisolated(unsafe) let probes = Array(running.values)
+        thread.submit { [thread] in
+            for probe in probes { if let token = probe.token { thread.remove(token) } }
+        }
+    }
 
     /// Starts a handshake. The closure is called on the event thread if anything comes back.
     ///
