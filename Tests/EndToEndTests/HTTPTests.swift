@@ -100,9 +100,15 @@
                     Self.links,
                     """
                     cd "$(mktemp -d)"
+                    arrived() { stat --format %s film.part 2> absent || echo 0; }
                     for _ in 1 2 3; do
+                        before=$(arrived)
                         '\(LabCommand.program("httpprobe"))' download http://server/10000000 film &
-                        sleep 0.7
+                        # Some of it has arrived, and much of it has not.
+                        for _ in $(seq 600); do
+                            if [ "$(arrived)" -gt "$before" ]; then break; fi
+                            sleep 0.02
+                        done
                         kill -KILL $!
                         wait $! 2> killed
                     done
