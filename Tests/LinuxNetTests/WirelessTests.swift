@@ -98,15 +98,7 @@ struct WirelessDecoderTests {
             Self.station(Bytes.attribute(7, Int8(-61)), Bytes.nest(8, Bytes.attribute(5, UInt32(10)))),
         ]
         for _ in 0..<20_000 {
-            var bytes = whole[Int(random.next() % 2)]
-            for _ in 0..<(1 + random.next() % 4) where !bytes.isEmpty {
-                let place = Int(random.next() % UInt64(bytes.count))
-                if random.oneIn(5) {
-                    bytes.removeSubrange(place...)
-                } else {
-                    bytes[place] = UInt8(truncatingIfNeeded: random.next())
-                }
-            }
+            let bytes = whole[Int(random.next() % 2)].damaged(&random)
             _ = decoded(bytes, WirelessDecoder.interface)
             _ = decoded(bytes, WirelessDecoder.station)
         }

@@ -118,15 +118,7 @@ struct SubflowEventTests {
         }
         var random = SplitMix64(seed: 8_684)
         for _ in 0..<30_000 {
-            var bytes = whole[Int(random.next() % UInt64(whole.count))]
-            for _ in 0..<(1 + random.next() % 4) where !bytes.isEmpty {
-                let place = Int(random.next() % UInt64(bytes.count))
-                if random.oneIn(5) {
-                    bytes.removeSubrange(place...)
-                } else {
-                    bytes[place] = UInt8(truncatingIfNeeded: random.next())
-                }
-            }
+            let bytes = whole[Int(random.next() % UInt64(whole.count))].damaged(&random)
             _ = decode(bytes)
         }
     }
