@@ -58,18 +58,6 @@ struct Console: Sendable {
         }
     }
 
-    private struct EventDocument: Encodable {
-        let name: String
-        let fields: [String: String]
-
-        func encode(to encoder: any Encoder) throws {
-            var object = encoder.container(keyedBy: AnyKey.self)
-            try object.encode(name, forKey: AnyKey("event"))
-            try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
-            for (key, value) in fields { try object.encode(value, forKey: AnyKey(key)) }
-        }
-    }
-
     /// A document with the event's name and time beside its own keys.
     private struct Timed<Value: Encodable>: Encodable {
         let name: String
@@ -77,18 +65,9 @@ struct Console: Sendable {
 
         func encode(to encoder: any Encoder) throws {
             var object = encoder.container(keyedBy: AnyKey.self)
-            try object.encode(name, forKey: AnyKey("event"))
-            try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+            try object.begin(name)
             try value.encode(to: encoder)
         }
-    }
-
-    private struct AnyKey: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init(_ name: String) { stringValue = name }
-        init?(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
     }
 }
 

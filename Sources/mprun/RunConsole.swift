@@ -86,7 +86,7 @@ struct RunConsole: ProgramConsole {
         // The thread that writes here steers connections: a reader that is behind misses something.
         guard StandardErrorRoom.exists else { return }
         if json {
-            Diagnostics.write(JSONLine.text(RunEvent(name: name, fields: fields)))
+            Diagnostics.write(JSONLine.text(EventDocument(name: name, fields: fields)))
         } else if verbose || always && !quiet {
             say(text)
         }

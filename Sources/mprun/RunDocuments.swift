@@ -1,19 +1,7 @@
+import CommandSupport
 import LinuxNet
 import Multipath
 import ProgramSteering
-
-/// Something that happened, as JSON.
-struct RunEvent: Encodable {
-    let name: String
-    let fields: [String: String]
-
-    func encode(to encoder: any Encoder) throws {
-        var object = encoder.container(keyedBy: AnyKey.self)
-        try object.encode(name, forKey: AnyKey("event"))
-        try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
-        for (key, value) in fields { try object.encode(value, forKey: AnyKey(key)) }
-    }
-}
 
 /// A run's last word, as JSON.
 struct RunReport: Encodable {
@@ -25,8 +13,7 @@ struct RunReport: Encodable {
 
     func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: AnyKey.self)
-        try object.encode("report", forKey: AnyKey("event"))
-        try object.encode(MonotonicTime.now.seconds, forKey: AnyKey("time"))
+        try object.begin("report")
         try object.encode(ledger.totals.made, forKey: AnyKey("mptcp_sockets"))
         try object.encode(ledger.totals.plain, forKey: AnyKey("tcp_sockets"))
         try object.encode(ledger.totals.connects, forKey: AnyKey("connects"))
@@ -66,12 +53,4 @@ extension ProgramSocket.State {
         case .plain: "plain"
         }
     }
-}
-
-private struct AnyKey: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(_ name: String) { stringValue = name }
-    init?(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
 }

@@ -32,7 +32,7 @@
             guard let event else { return draw(status) }
             let told = StreamWords.event(event)
             if isJSON {
-                write(EventDocument(name: told.name, event: event, status: status))
+                write(StreamEventDocument(name: told.name, event: event, status: status))
             } else if isVerbose || told.isNews {
                 line(told.text)
             }
@@ -41,7 +41,7 @@
         /// A line of its own.
         func say(_ name: String, _ fields: [String: String], _ text: String, always: Bool = false) {
             if isJSON {
-                write(FieldsDocument(name: name, fields: fields))
+                write(EventDocument(name: name, fields: fields))
             } else if isVerbose || always {
                 line(text)
             }
@@ -83,16 +83,5 @@
         }
 
         private func write(_ document: some Encodable) { Diagnostics.write(JSONLine.text(document)) }
-    }
-
-    private struct FieldsDocument: Encodable {
-        let name: String
-        let fields: [String: String]
-
-        func encode(to encoder: any Encoder) throws {
-            var object = encoder.container(keyedBy: JSONKey.self)
-            try object.begin(name)
-            for (key, value) in fields { try object.encode(value, forKey: JSONKey(key)) }
-        }
     }
 #endif

@@ -1,25 +1,12 @@
 #if HTTP
+    import CommandSupport
     import HLSClient
     import LinuxNet
     import Multipath
 
-    struct JSONKey: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init(_ name: String) { stringValue = name }
-        init?(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    extension KeyedEncodingContainer<JSONKey> {
-        /// What every object begins with.
-        mutating func begin(_ name: String) throws {
-            try encode(name, forKey: JSONKey("event"))
-            try encode(MonotonicTime.now.seconds, forKey: JSONKey("time"))
-        }
-
+    extension KeyedEncodingContainer<AnyKey> {
         fileprivate mutating func put(_ name: String, _ value: some Encodable) throws {
-            try encode(value, forKey: JSONKey(name))
+            try encode(value, forKey: AnyKey(name))
         }
 
         fileprivate mutating func put(_ path: StreamPath?) throws {
@@ -29,13 +16,13 @@
     }
 
     /// An event, with the buffer at its time.
-    struct EventDocument: Encodable {
+    struct StreamEventDocument: Encodable {
         let name: String
         let event: StreamEvent
         let status: StreamStatus
 
         func encode(to encoder: any Encoder) throws {
-            var object = encoder.container(keyedBy: JSONKey.self)
+            var object = encoder.container(keyedBy: AnyKey.self)
             try object.begin(name)
             try object.put("buffer_s", Self.rounded(status.buffer))
             switch event {
@@ -79,7 +66,7 @@
         let status: CInt
 
         func encode(to encoder: any Encoder) throws {
-            var object = encoder.container(keyedBy: JSONKey.self)
+            var object = encoder.container(keyedBy: AnyKey.self)
             try object.begin("report")
             var error: StreamFailure?
             let outcome: String
@@ -115,7 +102,7 @@
             init(_ entry: (key: StreamPath, value: Int64)) { (path, bytes) = entry }
 
             func encode(to encoder: any Encoder) throws {
-                var object = encoder.container(keyedBy: JSONKey.self)
+                var object = encoder.container(keyedBy: AnyKey.self)
                 try object.put("interface", path.interface)
                 try object.put("expensive", path.isExpensive)
                 try object.put("constrained", path.isConstrained)
