@@ -7,10 +7,10 @@ import Testing
 struct VerdictTests {
     // MARK: Findings
 
-    private func ip(_ text: String) -> IPAddress { IPAddress(text)! }
+    func ip(_ text: String) -> IPAddress { IPAddress(text)! }
 
     /// A path over which all is well.
-    private func well(_ name: String, _ change: (inout PathFindings) -> Void = { _ in }) -> PathFindings {
+    func well(_ name: String, _ change: (inout PathFindings) -> Void = { _ in }) -> PathFindings {
         var path = PathFindings(interface: name, type: name.hasPrefix("wl") ? .wifi : .cellular)
         path.names = [
             NameFinding(
@@ -27,7 +27,7 @@ struct VerdictTests {
         return path
     }
 
-    private func check(
+    func check(
         _ paths: PathFindings..., change: (inout CheckFindings) -> Void = { _ in }
     ) -> Diagnosis {
         var findings = CheckFindings(host: "host.example", port: 443)
@@ -162,114 +162,6 @@ struct VerdictTests {
         let host = check(well("wlan0") { $0.tcp = .refused }, well("wwan0") { $0.tcp = .refused })
         #expect(host.fault == .refused)
         #expect(host.sentence == "host.example refuses connections to port 443: nothing listens there.")
-    }
-
-    // MARK: Names
-
-    @Test("names the name server that lies, what it said, and whose certificate is there")
-    func lyingServer() {
-        let verdict = check(
-            well("wlan0") {
-                $0.names = [
-                    NameFinding(
-                        server: ip("192.0.2.1"), duration: .milliseconds(3),
-                        answer: .addresses([ip("203.0.113.66")]))
-                ]
-                $0.address = ip("203.0.113.66")
-                $0.tls = .refused(reason: "the certificate is for other names", names: ["ads.example"])
-            }, well("wwan0"))
-        #expect(verdict.fault == .lyingNameServer)
-        #expect(
-            verdict.sentence
-                == """
-                The name server 192.0.2.1 of wlan0 answers 203.0.113.66 for host.example, where another host is (it is for \
-                ads.example); wwan0 reaches host.example:443.
-                """)
-    }
-
-    @Test(
-        "tells another address of the host beside a dead path from a lie: the path reaches the host at no address"
-    )
-    func otherAddress() {
-        let elsewhere: (inout PathFindings) -> Void = {
-            $0.names = [
-                NameFinding(
-                    server: ip("192.0.2.1"), duration: .milliseconds(3),
-                    answer: .addresses([ip("203.0.113.77")]))
-            ]
-            $0.address = ip("203.0.113.77")
-            $0.tcp = .silent
-        }
-        for answer in [nil, false] as [Bool?] {
-            let dead = check(
-                well("wlan0") {
-                    elsewhere(&$0)
-                    $0.reachesOthersAddress = answer
-                }, well("wwan0"))
-            #expect(dead.fault == .pathSilent && dead.path == "wlan0")
-        }
-        let lie = check(
-            well("wlan0") {
-                elsewhere(&$0)
-                $0.reachesOthersAddress = true
-            }, well("wwan0"))
-        #expect(lie.fault == .lyingNameServer)
-    }
-
-    @Test("tells a dead path before name servers that do not answer")
-    func deadBeforeNames() {
-        let verdict = check(
-            well("wlan0") {
-                $0.names = [
-                    NameFinding(server: ip("192.0.2.1"), duration: .zero, answer: .failed("no answer"))
-                ]
-            }, well("wwan0") { $0.tcp = .silent })
-        #expect(verdict.fault == .pathSilent && verdict.path == "wwan0")
-    }
-
-    @Test("takes an address of this machine for a lie where other servers have a real one")
-    func sinkhole() {
-        let verdict = check(
-            well("wlan0") {
-                $0.names = [
-                    NameFinding(
-                        server: ip("192.0.2.1"), duration: .zero, answer: .addresses([ip("127.0.0.1")]))
-                ]
-                $0.address = ip("127.0.0.1")
-                $0.tcp = .refused
-            })
-        #expect(verdict.fault == .lyingNameServer)
-    }
-
-    @Test("takes different answers for no lie where both lead to the host")
-    func differentAnswers() {
-        let verdict = check(
-            well("wlan0") {
-                $0.names = [
-                    NameFinding(
-                        server: ip("192.0.2.1"), duration: .zero, answer: .addresses([ip("203.0.113.9")]))
-                ]
-                $0.address = ip("203.0.113.9")
-            }, well("wwan0"))
-        #expect(verdict.isHealthy)
-    }
-
-    @Test("tells a name that does not exist from servers that do not answer")
-    func names() {
-        let none: (inout PathFindings) -> Void = {
-            $0.address = nil
-            $0.tcp = .untried
-            $0.names = []
-        }
-        let missing = check(well("wlan0", none)) {
-            $0.systemName = NameFinding(server: nil, duration: .zero, answer: .noSuchName)
-        }
-        #expect(missing.sentence == "No name server knows host.example.")
-        let dead = check(well("wlan0", none)) {
-            $0.systemName = NameFinding(server: nil, duration: .zero, answer: .failed("Temporary failure"))
-        }
-        #expect(dead.fault == .namesUnanswered)
-        #expect(dead.sentence == "No name server gives an address of host.example: Temporary failure.")
     }
 
     // MARK: What is in the way

@@ -4,60 +4,20 @@
 
     @testable import MultipathHTTP
 
-    /// What becomes of an origin's requests and connections, in time that the test makes.
-    private struct Pool {
-        var machine: PoolMachine
-        var now = MonotonicTime.zero
-
-        init(
-            _ configuration: PoolMachine.Configuration = PoolMachine.Configuration(),
-            knows kind: PoolMachine.ProtocolKind? = nil
-        ) {
-            machine = PoolMachine(configuration, knownProtocol: kind)
-        }
-
-        mutating func request(_ id: Int) -> [PoolMachine.Action] { machine.request(id, at: now) }
-
-        mutating func dialed(
-            _ id: Int, _ kind: PoolMachine.ProtocolKind, over interface: String = "wlan0"
-        ) -> [PoolMachine.Action] { machine.dialed(id, kind, over: interface, at: now) }
-
-        mutating func ended(_ id: Int, isReusable: Bool = true) -> [PoolMachine.Action] {
-            machine.exchangeEnded(id, isReusable: isReusable, at: now)
-        }
-
-        mutating func path(_ id: Int, is standing: PathStanding) -> [PoolMachine.Action] {
-            machine.path(id, is: standing, at: now)
-        }
-
-        mutating func pass(_ time: Duration) -> [PoolMachine.Action] {
-            now = now.advanced(by: time)
-            return machine.timeReached(now)
-        }
-
-        /// An open connection that carries nothing.
-        mutating func idle(_ kind: PoolMachine.ProtocolKind, over interface: String = "wlan0") -> Int {
-            guard case .dial(let id)? = request(-1).first else { preconditionFailure("nothing was dialed") }
-            _ = dialed(id, kind, over: interface)
-            _ = ended(id)
-            return id
-        }
-    }
-
     @Suite("A pool of connections")
     struct PoolMachineTests {
         // MARK: Requests and dials
 
         @Test("dials for the first request, and hands the connection to it")
         func first() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             #expect(pool.request(1) == [.dial(0)])
             #expect(pool.dialed(0, .http1) == [.lease(1, 0)])
         }
 
         @Test("has requests wait for one dial until it knows what the origin speaks")
         func coalescing() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             #expect(pool.request(1) == [.dial(0)])
             #expect(pool.request(2) == [])
             #expect(pool.request(3) == [])
@@ -66,14 +26,14 @@
 
         @Test("dials once more for each request that waits, where it turns out to be HTTP/1.1")
         func http1Found() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             for id in 1...3 { _ = pool.request(id) }
             #expect(pool.dialed(0, .http1) == [.lease(1, 0), .dial(1), .dial(2)])
         }
 
         @Test("opens six HTTP/1.1 connections, and has the seventh request wait for the first that is free")
         func six() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             for id in 0..<6 { #expect(pool.request(id) == [.dial(id)]) }
             #expect(pool.request(6) == [])
             for id in 0..<6 { #expect(pool.dialed(id, .http1) == [.lease(id, id)]) }
@@ -82,7 +42,7 @@
 
         @Test("gives a free connection to a request at once, the one used last")
         func lastUsed() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             _ = pool.request(0)
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
@@ -95,7 +55,7 @@
 
         @Test("has a request wait where HTTP/2 carries as many as the server takes")
         func streams() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http2)
             #expect(pool.machine.maximumStreams(0, 2, at: pool.now) == [])
@@ -106,7 +66,7 @@
 
         @Test("lets more requests go where the server takes more")
         func moreStreams() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http2)
             _ = pool.machine.maximumStreams(0, 1, at: pool.now)
@@ -116,7 +76,7 @@
 
         @Test("forgets a request that is cancelled, and keeps the dial for the next")
         func cancelled() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             #expect(pool.machine.cancel(1) == [])
             #expect(pool.dialed(0, .http1) == [])
@@ -125,7 +85,7 @@
 
         @Test("fails every request that waits for a dial that failed")
         func failed() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.request(2)
             #expect(pool.machine.dialFailed(0, at: pool.now) == [.fail(1, because: 0), .fail(2, because: 0)])
@@ -134,7 +94,7 @@
 
         @Test("fails no request that another connection will serve")
         func failedBeside() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             _ = pool.request(2)
@@ -144,7 +104,7 @@
 
         @Test("dials anew where a connection closed on requests that wait")
         func closedOnWaiting() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http2)
             _ = pool.machine.maximumStreams(0, 1, at: pool.now)
@@ -154,7 +114,7 @@
 
         @Test("uses no connection again that can't be")
         func notReusable() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             #expect(pool.ended(0, isReusable: false) == [.close(0)])
@@ -163,7 +123,7 @@
 
         @Test("sends no request to a server that says that it goes, and closes after the last answer")
         func goAway() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http2)
             #expect(pool.machine.retire(0, at: pool.now) == [])
@@ -173,7 +133,7 @@
 
         @Test("opens a connection beforehand, once")
         func preconnect() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             #expect(pool.machine.preconnect(at: pool.now) == [.dial(0)])
             #expect(pool.machine.preconnect(at: pool.now) == [])
             _ = pool.dialed(0, .http2)
@@ -184,7 +144,7 @@
 
         @Test("closes a connection that was idle for a minute")
         func idle() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http1)
             #expect(pool.machine.nextDeadline == pool.now.advanced(by: .seconds(60)))
             #expect(pool.pass(.seconds(59)) == [])
@@ -194,7 +154,7 @@
 
         @Test("closes no connection that carries a request, however long that takes")
         func busy() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             #expect(pool.machine.nextDeadline == nil)
@@ -205,7 +165,7 @@
 
         @Test("breaks off a connection whose path has failed, so that its requests are sent again on another")
         func pathFailed() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             #expect(pool.path(0, is: .failed) == [.breakOff(0)])
@@ -214,7 +174,7 @@
 
         @Test("sends no request over a path that is not allowed any more, and closes after the last answer")
         func pathRefused() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             #expect(pool.path(0, is: .refused) == [])
@@ -224,14 +184,14 @@
 
         @Test("closes an idle connection at once whose path is not allowed any more")
         func idlePathRefused() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http1)
             #expect(pool.path(id, is: .refused) == [.close(id)])
         }
 
         @Test("sends no request on a connection that waits for a path, and does again when it has one")
         func pathWaiting() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2)
             #expect(pool.path(id, is: .waiting) == [.dial(1)])
             #expect(pool.request(1) == [])
@@ -242,7 +202,7 @@
             "breaks off a connection that waits for a path where another has one, so that its requests are sent again"
         )
         func pathWaitsForEver() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             _ = pool.request(1)
             _ = pool.dialed(0, .http1)
             #expect(pool.path(0, is: .waiting) == [.dial(1)])
@@ -251,7 +211,7 @@
 
         @Test("opens another connection when one has moved, and uses the old one until that is there")
         func moved() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2)
             #expect(pool.path(id, is: .moved) == [.dial(1)])
             #expect(pool.request(1) == [.lease(1, id)])
@@ -262,7 +222,7 @@
 
         @Test("replaces all that have moved by one dial")
         func allMoved() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             for id in 0..<3 { _ = pool.request(id) }
             for id in 0..<3 { _ = pool.dialed(id, .http1) }
             #expect(pool.path(0, is: .moved) == [.dial(3)])
@@ -274,7 +234,7 @@
 
         @Test("closes a connection that has moved where no request came lately")
         func movedCold() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2)
             _ = pool.pass(.seconds(11))
             #expect(pool.path(id, is: .moved) == [.close(id)])
@@ -284,7 +244,7 @@
             "keeps the old connection where the new one came about over the same path, and tries ever more seldom"
         )
         func notBetter() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2, over: "wwan0")
             #expect(pool.path(id, is: .bettered) == [.dial(1)])
             #expect(pool.dialed(1, .http2, over: "wwan0") == [.close(1)])
@@ -300,7 +260,7 @@
 
         @Test("tries no replacement where the better path has gone again")
         func betterGone() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2, over: "wwan0")
             #expect(pool.path(id, is: .bettered) == [.dial(1)])
             #expect(pool.path(id, is: .good) == [])
@@ -310,7 +270,7 @@
 
         @Test("sends no request over a path that others find silent, and keeps the connection")
         func suspect() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             let id = pool.idle(.http2)
             #expect(pool.machine.suspect(["wlan0"], at: pool.now) == [])
             #expect(pool.machine.hasSuspects)
@@ -320,7 +280,7 @@
 
         @Test("suspects no connection that leaves a silent path by itself")
         func suspectMPTCP() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.machine.dialed(0, .http2, over: "wlan0", changesPaths: true, at: pool.now)
             _ = pool.machine.suspect(["wlan0"], at: pool.now)
@@ -331,7 +291,7 @@
 
         @Test("closes what is idle at once, the rest after its last answer, and dials no more")
         func close() {
-            var pool = Pool(knows: .http1)
+            var pool = SimulatedPool(knows: .http1)
             for id in 0..<3 { _ = pool.request(id) }
             _ = pool.dialed(0, .http1)
             _ = pool.dialed(1, .http1)
@@ -344,7 +304,7 @@
 
         @Test("closes a connection that came about after the end")
         func lateDial() {
-            var pool = Pool()
+            var pool = SimulatedPool()
             _ = pool.request(1)
             _ = pool.machine.close()
             #expect(pool.dialed(0, .http1) == [.close(0)])
@@ -352,7 +312,7 @@
 
         @Test("asks for time only where it has something to do then", arguments: 0..<200)
         func neverSpins(seed: Int) {
-            var (pool, random) = (Pool(), UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
+            var (pool, random) = (SimulatedPool(), UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
             func next(_ count: Int) -> Int {
                 random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                 return Int(random >> 33) % count

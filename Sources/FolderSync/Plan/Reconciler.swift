@@ -54,16 +54,16 @@ public struct Reconciler: Sendable {
         public init() {}
     }
 
-    private let options: Options
-    private let situation: SyncSituation
-    private var plan = SyncPlan()
+    let options: Options
+    let situation: SyncSituation
+    var plan = SyncPlan()
     private var taken: Set<SyncPath> = []
     /// Left alone in this pass, with all that is in them.
     private var blocked: Set<SyncPath>
     private var isBlocking = false
     /// Folders that hold something afterwards.
-    private var neededLocal: Set<SyncPath> = []
-    private var neededRemote: Set<SyncPath> = []
+    var neededLocal: Set<SyncPath> = []
+    var neededRemote: Set<SyncPath> = []
     private var folders: [SyncPath] = []
 
     /// What to do.
@@ -128,7 +128,7 @@ public struct Reconciler: Sendable {
         isBlocking && (blocked.contains(path) || path.ancestors.contains(where: blocked.contains))
     }
 
-    private mutating func block(_ path: SyncPath) {
+    mutating func block(_ path: SyncPath) {
         blocked.insert(path)
         isBlocking = true
         keep(path)
@@ -255,139 +255,20 @@ public struct Reconciler: Sendable {
         if isDifferent { conflict(path) } else { plan.actions.append(.compare(path, local, remote)) }
     }
 
-    // MARK: A file in a folder's place
-
-    private mutating func decideFileAgainstFolder(
-        _ path: SyncPath, _ agreed: AgreedItem?, _ version: LocalVersion, _ content: ContentHash?
-    ) {
-        defer { block(path) }
-        if case .file(let old, _, let oldContent)? = agreed,
-            change(.file(version, content), old, oldContent) != .changed
-        {
-            carry(.deleteLocal(path, version), options.direction.pulls)
-        } else if agreed?.isFolder == true, let deletions = deletionsOfRemote(path), options.direction.pushes
-        {
-            plan.actions += deletions
-        } else {
-            conflict(path)
-        }
-    }
-
-    private mutating func decideFolderAgainstFile(
-        _ path: SyncPath, _ agreed: AgreedItem?, _ version: RemoteVersion
-    ) {
-        defer { block(path) }
-        if case .file(_, let old, _)? = agreed, old.matches(version) {
-            carry(.deleteRemote(path, version), options.direction.pushes)
-        } else if agreed?.isFolder == true, let deletions = deletionsOfLocal(path), options.direction.pulls {
-            plan.actions += deletions
-        } else {
-            conflict(path)
-        }
-    }
-
-    /// What empties a folder on the server and deletes it; nil where something in it is not as it was agreed.
-    private func deletionsOfRemote(_ folder: SyncPath) -> [SyncAction]? {
-        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
-        var (files, folders) = ([SyncAction](), [SyncAction.deleteRemoteFolder(folder)])
-        for (path, item) in situation.remote where path.isInside(folder) {
-            switch (item, situation.agreed[path]) {
-            case (.folder, .folder?): folders.append(.deleteRemoteFolder(path))
-            case (.file(let version), .file(_, let old, _)?) where old.matches(version):
-                files.append(.deleteRemote(path, version))
-            default: return nil
-            }
-        }
-        return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
-    }
-
-    private func deletionsOfLocal(_ folder: SyncPath) -> [SyncAction]? {
-        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
-        var (files, folders) = ([SyncAction](), [SyncAction.deleteLocalFolder(folder)])
-        for (path, item) in situation.local where path.isInside(folder) {
-            switch (item, situation.agreed[path]) {
-            case (.folder, .folder?): folders.append(.deleteLocalFolder(path))
-            case (.file(let version, let content), .file(let old, _, let oldContent)?)
-            where change(.file(version, content), old, oldContent) != .changed:
-                files.append(.deleteLocal(path, version))
-            default: return nil
-            }
-        }
-        return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
-    }
-
-    // MARK: Folders
-
-    private mutating func decideFolder(_ path: SyncPath) {
-        let isAgreed = situation.agreed[path]?.isFolder == true
-        let (isHere, isThere) = (
-            situation.local[path]?.isFolder == true, situation.remote[path]?.isFolder == true
-        )
-        switch (isHere, isThere) {
-        case (true, true):
-            if !isAgreed { plan.actions.append(.agree(path, .folder)) }
-            keepOnBothSides(path)
-        case (true, false):
-            if isAgreed, options.direction != .push, !neededRemote.contains(path) {
-                if neededLocal.contains(path) {
-                    keepHere(path)
-                } else {
-                    plan.actions.append(.deleteLocalFolder(path))
-                }
-            } else if options.direction.pushes {
-                plan.actions.append(.makeRemoteFolder(path))
-                keepOnBothSides(path)
-            } else {
-                keepHere(path)
-            }
-        case (false, true):
-            if isAgreed, options.direction != .pull, !neededLocal.contains(path) {
-                if neededRemote.contains(path) {
-                    keepThere(path)
-                } else {
-                    plan.actions.append(.deleteRemoteFolder(path))
-                }
-            } else if options.direction.pulls {
-                plan.actions.append(.makeLocalFolder(path))
-                keepOnBothSides(path)
-            } else {
-                keepThere(path)
-            }
-        case (false, false): plan.actions.append(.forget(path))
-        }
-    }
-
-    private mutating func keepHere(_ path: SyncPath) {
-        if let parent = path.parent {
-            for folder in [parent] + parent.ancestors { neededLocal.insert(folder) }
-        }
-    }
-
-    private mutating func keepThere(_ path: SyncPath) {
-        if let parent = path.parent {
-            for folder in [parent] + parent.ancestors { neededRemote.insert(folder) }
-        }
-    }
-
-    private mutating func keepOnBothSides(_ path: SyncPath) {
-        keepHere(path)
-        keepThere(path)
-    }
-
     // MARK: Words
 
-    private func change(_ local: LocalItem?, _ old: LocalVersion, _ oldContent: ContentHash) -> Change {
+    func change(_ local: LocalItem?, _ old: LocalVersion, _ oldContent: ContentHash) -> Change {
         guard case .file(let version, let content)? = local else { return .gone }
         if version == old { return .none }
         return content == oldContent ? .touched : .changed
     }
 
-    private func change(_ remote: RemoteItem?, _ old: RemoteVersion) -> Change {
+    func change(_ remote: RemoteItem?, _ old: RemoteVersion) -> Change {
         guard case .file(let version)? = remote else { return .gone }
         return old.matches(version) ? .none : .changed
     }
 
-    private mutating func carry(_ action: SyncAction, _ isAllowed: Bool) {
+    mutating func carry(_ action: SyncAction, _ isAllowed: Bool) {
         if isAllowed { plan.actions.append(action) } else { plan.left += 1 }
     }
 
@@ -397,7 +278,7 @@ public struct Reconciler: Sendable {
         plan.actions.append(.agree(path, .file(local, remote, content)))
     }
 
-    private mutating func conflict(_ path: SyncPath) {
+    mutating func conflict(_ path: SyncPath) {
         let (local, remote, agreed, takenNow) = (situation.local, situation.remote, situation.agreed, taken)
         let other = path.conflictName(options.conflictLabel) {
             local[$0] != nil || remote[$0] != nil || agreed[$0] != nil || takenNow.contains($0)

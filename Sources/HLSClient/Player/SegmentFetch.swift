@@ -34,7 +34,7 @@
             } catch let error as MultipathHTTPError {
                 tell(.failed(request.id, FetchFailure(error)))
             } catch is CancellationError {
-                // Whoever cancelled it knows.
+                // The caller that cancelled it knows.
             } catch {
                 tell(.failed(request.id, FetchFailure(kind: .broken, reason: "\(error)")))
             }
