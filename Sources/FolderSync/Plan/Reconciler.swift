@@ -144,7 +144,7 @@ public struct Reconciler: Sendable {
 
     // MARK: One path
 
-    private enum Change {
+    enum Change {
         case none
         /// As it was agreed; a file whose numbers alone are new.
         case touched
