@@ -57,6 +57,9 @@ struct RunTests {
             $run -q -- $probe close-all $echo
             $run -q -- $probe forks 100
             $run -q -- $probe storm 1
+            $run -q -- $probe traced $echo
+            $run -q -- $probe compat
+            $run -q -- $probe clones $echo
             $run -q -- $run -q -- $probe epoll-first $echo
             $run -q -- $probe daemon $PWD/daemon $echo
             echo "back $?"
@@ -74,6 +77,16 @@ struct RunTests {
                 first number 3 mptcp 1 conversation 1
                 processes 100 mptcp 100 failed 0
                 signals many sockets many mptcp all failed 0
+                stops many outcome 11
+                mptcp 0 made
+                memory: 11
+                memory and files: 11
+                files: 11
+                no signal: 11
+                parent's parent: 11
+                process numbers: 11
+                network: 0
+                a thread with files of its own: 11
                 mptcp 1 told 1 error 0 by the first 1 by the copy 1
                 back 0
                 mptcp 1 conversation 1
@@ -107,6 +120,8 @@ struct RunTests {
             echo text | $run -q -- cat
             # The end of a pipe ends its writer: no signal is ignored that was not.
             $run -q -- bash -c 'yes | head -1; echo "${PIPESTATUS[0]}"'
+            # A service manager's sockets are for the process that it has started.
+            bash -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec '"$run"' -q -- bash -c "test \$LISTEN_PID = \$\$ && echo listens"'
             """#)
         #expect(
             outcome.output == """
@@ -122,8 +137,52 @@ struct RunTests {
                 text
                 y
                 141
+                listens
 
                 """, "\(outcome)")
+    }
+
+    @Test("passes a signal on that is for it alone, and not one that the program has got as well")
+    func groupSignals() throws {
+        let outcome = try lab(
+            #"""
+            cat > counting << 'END'
+            trap 'count=$((count + 1)); echo "$count" > count' USR1
+            trap 'exit 0' TERM
+            echo $$ > ready
+            while :; do sleep 0.02; done
+            END
+            setsid $run -q -- bash counting &
+            group=$!
+            wait_for "the program" test -s ready
+            kill -USR1 -- -$group
+            wait_for "the first" grep -qx 1 count
+            kill -USR1 $group
+            wait_for "the second" grep -qx 2 count
+            kill -USR1 -- -$group
+            wait_for "the third" grep -qx 3 count
+            # What would come twice comes within milliseconds.
+            sleep 0.2
+            kill -TERM -- -$group
+            wait $group; echo "status $? signals $(cat count)"
+            for _ in $(seq 250); do pgrep -x 'path-.*' > /dev/null || break; sleep 0.02; done
+            """#)
+        #expect(outcome.output == "status 0 signals 3
+", "\(outcome)")
+    }
+
+    @Test("steers a connection that the program has moved to another number")
+    func moved() throws {
+        let outcome = try lab("$run --list -- $probe moved $echo 2>&1")
+        #expect(outcome.lines.first == "mptcp 1 conversations 20", "\(outcome)")
+        #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
+    }
+
+    @Test("chooses anew where a socket connects once more")
+    func again() throws {
+        let outcome = try lab("$run -q -- $probe twice "$lab set wlan0 down" $echo")
+        #expect(outcome.output == "refused 1 command 0 conversation 1
+", "\(outcome)")
     }
 
     @Test("has no call fail while its own processes are killed, and serves again after that")
