@@ -159,7 +159,8 @@ package struct SocketLedger: Sendable {
             guard let socket = sockets[cookie] else { return true }
             guard room > 0, !socket.isFollowed, socket.state != .connecting else { return false }
             room -= 1
-            forget(cookie)
+            sockets[cookie] = nil
+            totals.forgotten += 1
             return true
         }
         nextLook = max(capacity, order.count + capacity / 4)
