@@ -37,6 +37,8 @@ enum {
     BIND_TO_INTERFACE = 62,  // SO_BINDTOIFINDEX
     // Of a process's descriptors, where a socket is looked for that was moved.
     DESCRIPTORS_SEARCHED = 256,
+    // Milliseconds from one search to the next: a program that makes and closes thousands has moved none of them, as a rule.
+    SEARCH_PAUSE = 2,
 };
 
 struct parked {
@@ -206,9 +208,13 @@ static int duplicate(pid_t thread, int number) {
 
 // The number under which a process has a file now: dup2(2) and fcntl(2) move sockets, as shells do. -1 for none.
 static int find_moved(pid_t thread, uint64_t inode) {
+    static int64_t last;
+    int64_t now = milliseconds();
+    if (inode == 0 || now - last < SEARCH_PAUSE) return -1;
+    last = now;
     char path[48];
     name_process_file(path, thread, "/fd");
-    DIR *folder = inode ? opendir(path) : NULL;
+    DIR *folder = opendir(path);
     if (!folder) return -1;
     int number = -1;
     // Calls are waiting meanwhile.
@@ -491,7 +497,6 @@ static void take_connect(const struct trap_notification *call) {
     message.cookie = trap_socket_cookie(socket);
     message.inode = inode_of(socket);
     if (protocol == TRAP_PROTOCOL_MPTCP) message.flags |= TRAP_IS_MPTCP;
-    if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
     if (is_bound(socket, message.cookie, message.own)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
     remember(&message);
@@ -505,6 +510,7 @@ static void take_connect(const struct trap_notification *call) {
             }
         }
     } else {
+        if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
         int patience = run->launch->is_strict ? STRICT_PATIENCE
             : policy_patience(
                 message.flags & TRAP_NONBLOCKING ? run->launch->patience : run->launch->blocking_patience);

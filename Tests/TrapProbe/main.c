@@ -65,9 +65,10 @@ static void show(const char *name, double *values, int count) {
     printf("%s p50 %.2f p90 %.2f p99 %.2f us\n", name, values[count / 2], values[count * 9 / 10], values[count * 99 / 100]);
 }
 
-// What the calls take: of socket(2), of one that is not trapped, and of connect(2) where there is a server.
+// What the calls take: of socket(2), of one that is not trapped, and of connect(2) where there is a server. Twenty of each, and then
+// a pause of so many microseconds.
 static int bench(int count, char **words) {
-    int times = atoi(words[0]);
+    int times = atoi(words[0]), pause = count > 3 ? atoi(words[3]) : 2000;
     double *made = malloc(sizeof *made * (size_t)times), *other = malloc(sizeof *other * (size_t)times);
     double *connected = malloc(sizeof *connected * (size_t)times);
     int connects = count > 1 && set_server(count - 1, words + 1), mptcp = 0;
@@ -90,7 +91,7 @@ static int bench(int count, char **words) {
             setsockopt(socket_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         }
         close(socket_);
-        if (round % 20 == 0) usleep(2000);
+        if (round % 20 == 0) usleep((useconds_t)pause);
     }
     printf("mptcp %d of %d\n", mptcp, times);
     show("socket", made, times);
