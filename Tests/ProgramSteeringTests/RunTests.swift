@@ -295,6 +295,41 @@ struct RunTests {
         #expect(outcome.lines.last == "kernel", "the setting is what it was: \(outcome)")
     }
 
+    @Test("has MPTCP while mpathd has no room, and is steered by one that was killed and started again")
+    func daemons() throws {
+        let outcome = try lab(
+            """
+            export MPATHD_SOCKET=$PWD/mpathd.sock
+            plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
+            daemon='\(LabCommand.program("mpathd"))'
+            mkdir -m 700 journal
+            begin() {
+                RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
+                wait_for "mpathd" "$daemon" --status
+            }
+            begin
+            # As many as one user may have; the one that asks for the status is one more.
+            for number in $(seq 16); do
+                $plain $run -q -- bash -c 'while [ ! -e go ]; do sleep 0.1; done' & others+=($!)
+            done
+            wait_for "a full daemon" bash -c "! '$daemon' --status"
+            $plain $run --list -- curl -sS -o got http://server/3000 2> told; echo "status $? $(stat -c %s got)"
+            grep -o 'too_many_clients' told | head -1
+            touch go; wait "${others[@]}"
+            $plain $run --json -- curl -sS --limit-rate 2M -o half http://server/8000000 2> told & curl=$!
+            wait_for "the first half" test -s half
+            kill -KILL $server; wait $server 2> /dev/null
+            begin
+            wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"
+            $lab set wlan0 blackhole=both
+            wait $curl; echo "status $? $(stat -c %s half)"
+            cat told
+            """)
+        #expect(
+            outcome.lines.prefix(3) == ["status 0 3000", "too_many_clients", "status 0 8000000"], "\(outcome)")
+        #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
+    }
+
     @Test("says what is wrong with its own arguments, and shows help with examples")
     func arguments() throws {
         let outcome = try lab(
