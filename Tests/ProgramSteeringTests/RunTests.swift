@@ -295,6 +295,30 @@ struct RunTests {
         #expect(outcome.lines.last == "kernel", "the setting is what it was: \(outcome)")
     }
 
+    @Test("serves on what outlives the program, though its report finds no reader")
+    func unreadReport() throws {
+        let outcome = try lab(
+            """
+            mkfifo pipe; exec 7<>pipe
+            dd if=/dev/zero of=pipe bs=4096 count=16 oflag=nonblock 2> /dev/null
+            cat > both << 'END'
+            (while [ ! -e go ]; do sleep 0.1; done; $1 bench 20 $2 $3 20000 > late) &
+            $1 epoll-first $2 $3
+            END
+            $run --report -- sh both $probe $echo 2>&7
+            touch go
+            wait_for "what is left" grep -q connect late
+            head -1 late
+            sed -n 's/^socket p50 \\([0-9]*\\).*/\\1/p' late
+            for _ in $(seq 500); do pgrep -x 'path-.*' > /dev/null || break; sleep 0.02; done
+            echo "left behind: $(pgrep -x 'path-.*' | wc -l)"
+            """)
+        #expect(outcome.lines.count == 4 && outcome.lines[1] == "mptcp 20 of 20", "\(outcome)")
+        // Each waited for its full 60 ms while the policy was held up.
+        #expect(Int(outcome.lines.dropFirst(2).first ?? "").map { $0 < 40_000 } == true, "\(outcome)")
+        #expect(outcome.lines.last == "left behind: 0", "\(outcome)")
+    }
+
     @Test("has MPTCP while mpathd has no room, and is steered by one that was killed and started again")
     func daemons() throws {
         let outcome = try lab(
