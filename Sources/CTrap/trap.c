@@ -263,23 +263,21 @@ static void unpark(struct parked *call) {
 
 // MARK: socket(2)
 
-// Puts a socket into the caller, as the answer to its call. It is closed here, whatever comes of it.
+// Puts a socket into the caller, and answers its call with the number. It is closed here, whatever comes of it.
+//
+// Two steps, although the kernel has one for both (SECCOMP_ADDFD_FLAG_SEND): that one counts as answered before the caller has the
+// socket, and where this process is killed in between the caller's call returns 0, which is no socket (kernel/seccomp.c,
+// seccomp_notify_addfd, Linux 6.18). Here the caller has a socket more than it knows of then.
 static void inject(uint64_t id, pid_t thread, uint16_t family, int type, int socket, uint64_t cookie) {
     if (type & SOCK_NONBLOCK) fcntl(socket, F_SETFL, O_RDWR | O_NONBLOCK);
     give_to_caller(socket, thread);
     struct trap_injection injection = {
-        .id = id, .flags = TRAP_INJECT_AND_ANSWER, .source = (uint32_t)socket,
-        .number_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0};
+        .id = id, .source = (uint32_t)socket, .number_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0};
     int number = ioctl(run->listener, TRAP_IOCTL_INJECT, &injection);
-    if (number < 0 && errno == EINVAL) {
-        injection.flags = 0;
-        number = ioctl(run->listener, TRAP_IOCTL_INJECT, &injection);
-        if (number >= 0) {
-            struct trap_response response = {.id = id, .value = number};
-            ioctl(run->listener, TRAP_IOCTL_ANSWER, &response);
-        }
-    }
-    if (number < 0) {
+    if (number >= 0) {
+        struct trap_response response = {.id = id, .value = number};
+        while (ioctl(run->listener, TRAP_IOCTL_ANSWER, &response) != 0 && errno == EINTR) {}
+    } else {
         // EMFILE is the caller's own limit, and its own call fails by it just so. ENOENT: the caller was killed.
         let_go(id);
         close(socket);

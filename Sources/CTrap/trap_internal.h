@@ -43,7 +43,6 @@ enum {
     TRAP_FILTER_NEW_LISTENER = 1 << 3,
     TRAP_FILTER_WAIT_KILLABLE = 1 << 5,  // Linux 5.19
     TRAP_ANSWER_CONTINUE = 1,
-    TRAP_INJECT_AND_ANSWER = 1 << 1,  // Linux 5.14
     TRAP_SYNCHRONOUS_WAKE = 1,        // Linux 6.6
     TRAP_PIDFD_THREAD = 0x80,         // O_EXCL; Linux 6.9
     TRAP_PROTOCOL_MPTCP = 262,
