@@ -78,8 +78,8 @@ static struct {
     int descriptor;
 } processes[PROCESSES];
 static struct destination destinations[DESTINATIONS];
-static dev_t own_device;
-static ino_t own_namespace;
+// As /proc/self/ns/net reads; empty where that can't be read.
+static char own_namespace[64];
 static uid_t own_user;
 static gid_t own_group;
 static int64_t began;
@@ -130,11 +130,11 @@ static int name_process_file(char path[48], pid_t thread, const char *file) {
 // Whether a socket of this process's would be one of the caller's network namespace. A caller that can't be looked at may be
 // anywhere.
 static int shares_network(pid_t thread) {
-    char path[48];
-    struct stat namespace;
+    char path[48], namespace[64];
     name_process_file(path, thread, "/ns/net");
-    return thread > 0 && stat(path, &namespace) == 0 && namespace.st_ino == own_namespace
-        && namespace.st_dev == own_device;
+    // A third of what stat(2) takes of it.
+    ssize_t length = thread > 0 ? readlink(path, namespace, sizeof namespace) : -1;
+    return length > 0 && (size_t)length == strlen(own_namespace) && memcmp(namespace, own_namespace, (size_t)length) == 0;
 }
 
 // A socket belongs to the user that made it, which firewalls and routing rules look at. Only root's children can be another's.
@@ -733,11 +733,8 @@ static void give_up_late_ones(void) {
 }
 
 static void find_own_namespace(void) {
-    struct stat namespace;
-    if (stat("/proc/self/ns/net", &namespace) == 0) {
-        own_device = namespace.st_dev;
-        own_namespace = namespace.st_ino;
-    }
+    ssize_t length = readlink("/proc/self/ns/net", own_namespace, sizeof own_namespace - 1);
+    own_namespace[length < 0 ? 0 : length] = 0;
     own_user = geteuid();
     own_group = getegid();
 }
