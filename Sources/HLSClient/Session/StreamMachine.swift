@@ -72,6 +72,8 @@ struct StreamMachine {
         var longestRetry = 4.0
         /// Tries that a server may refuse for the moment before its answer counts as one for good.
         var busyTries = 3
+        /// How often a segment is begun anew in one variant by a server that does not go on where it was.
+        var restarts = 5
         /// Segments in a row that may be missing.
         var missing = 10
         /// A silence counts no longer than that in the measurement of throughput: it is the path's end, not its rate.
