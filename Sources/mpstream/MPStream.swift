@@ -141,7 +141,9 @@
                     "standard output is a terminal; pipe it to a player (| mpv -), or use --record or --serve"
                 )
             }
-            if let buffer, buffer <= .zero { throw ValidationError("--buffer: there has to be something in it") }
+            if let buffer, buffer <= .zero {
+                throw ValidationError("--buffer: there has to be something in it")
+            }
         }
 
         func run() async throws {

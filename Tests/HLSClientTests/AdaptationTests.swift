@@ -47,7 +47,8 @@ struct AdaptationTests {
         #expect(choices == [1, 2, 3])
     }
 
-    @Test("keeps what is played where the path carries it, so that it does not go up and down with the buffer")
+    @Test(
+        "keeps what is played where the path carries it, so that it does not go up and down with the buffer")
     func keeping() {
         func choice(buffer: Double, throughput: Double = 3.4e6) -> Int {
             var adaptation = Adaptation(rates: [400_000, 1_500_000, 2_300_000, 3_000_000])

@@ -48,14 +48,18 @@
         func full() async throws {
             let server = try await StreamServer()
             let full = try await Program.run(
-                ["bash", "-c", "exec \"$0\" --json \"$1\" > /dev/full", MPStreamProgram.path, server.url(Self.short)])
+                [
+                    "bash", "-c", "exec \"$0\" --json \"$1\" > /dev/full", MPStreamProgram.path,
+                    server.url(Self.short),
+                ])
             #expect(full.status == 1)
             let report = try MPStreamProgram.report(full)
             #expect(report.outcome == "failed")
             #expect(report.error?.contains("No space left on device") == true, "\(full.errors)")
             // A live stream, whose reader goes soon.
             let closed = try await Program.run([
-                "bash", "-c", "set -o pipefail; \"$0\" \"$1\" | head -c 1000 > /dev/null", MPStreamProgram.path,
+                "bash", "-c", "set -o pipefail; \"$0\" \"$1\" | head -c 1000 > /dev/null",
+                MPStreamProgram.path,
                 server.url(Self.live),
             ])
             #expect(closed.status == 1 && closed.errors.isEmpty, "\(closed.errors)")
@@ -85,13 +89,15 @@
             ])
             try await Program.wait("the address") { serving.errorText.contains("stream.m3u8") }
             let address = try #require(
-                serving.errorText.split(separator: "\"").first { $0.hasSuffix("/stream.m3u8") }.map(String.init))
+                serving.errorText.split(separator: "\"").first { $0.hasSuffix("/stream.m3u8") }.map(
+                    String.init))
             let base = String(address.dropLast("stream.m3u8".count))
             let origin = base.split(separator: "/").prefix(2).joined(separator: "//")
             let port = try #require(origin.split(separator: ":").last.map(String.init))
             func status(_ words: String...) async throws -> String {
                 try await Program.run(
-                    ["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "--path-as-is"] + words
+                    ["curl", "-s", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "--path-as-is"]
+                        + words
                 ).outputText
             }
             #expect(try await status("\(origin)/stream.m3u8") == "404")
@@ -122,7 +128,8 @@
                 let playlist = try await Program.run(["curl", "-s", "-m", "10", address]).outputText
                 isEnded = playlist.contains("#EXT-X-ENDLIST")
                 while playlist.contains("\nsegment-\(next).ts\n") {
-                    played += try await Program.run(["curl", "-s", "-m", "10", "\(base)segment-\(next).ts"]).output
+                    played += try await Program.run(["curl", "-s", "-m", "10", "\(base)segment-\(next).ts"])
+                        .output
                     next += 1
                 }
                 return isEnded

@@ -74,6 +74,43 @@
             #expect(result.output.count % 188 == 0 && result.output.first == 0x47)
         }
 
+        @Test("plays the same frames where the variant changes", .needs("ffmpeg"))
+        func switchedFrames() async throws {
+            let server = try await StreamServer()
+            for (name, rate) in [("low", 200), ("high", 2_000)] {
+                try server.folder.makeFolder(name)
+                try await server.make([
+                    "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=8,noise=alls=40:allf=t", "-c:v", "libx264",
+                    "-preset", "ultrafast", "-g", "25", "-sc_threshold", "0", "-b:v", "\(rate)k", "-f", "hls",
+                    "-hls_time", "1", "-hls_list_size", "0", "-hls_playlist_type", "vod",
+                    "DIR/\(name)/index.m3u8",
+                ])
+            }
+            try server.folder.write(
+                """
+                #EXTM3U
+                #EXT-X-STREAM-INF:BANDWIDTH=200000
+                low/index.m3u8
+                #EXT-X-STREAM-INF:BANDWIDTH=2000000
+                high/index.m3u8
+
+                """, to: "master.m3u8")
+            let result = try await MPStreamProgram.run("--json", server.url("master.m3u8"))
+            #expect(result.status == 0, "\(result.errors)")
+            let variants = try MPStreamProgram.events(result.errors).filter {
+                $0["event"] as? String == "segment"
+            }.compactMap { $0["variant"] as? Int }
+            // Nothing is known of the path at first, and soon that it is a fast one.
+            #expect(variants.count == 8 && variants.first == 0 && variants.last == 1, "\(variants)")
+            let local = [
+                try await server.frames(server.folder.file("low/index.m3u8")),
+                try await server.frames(server.folder.file("high/index.m3u8")),
+            ]
+            try result.output.write(to: URL(fileURLWithPath: server.folder.file("played")))
+            let expected = variants.enumerated().flatMap { local[$1][($0 * 25)..<(($0 + 1) * 25)] }
+            #expect(try await server.frames(server.folder.file("played")) == expected)
+        }
+
         /// What ffmpeg makes as time goes by, in segments of half a second of which the playlist names the newest ten.
         @Test(
             "follows what ffmpeg makes live: its frames are those of a local decode of the same segments",
@@ -83,7 +120,8 @@
             let maker = try server.begin(
                 [
                     "-re", "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=9", "-re", "-f", "lavfi", "-i",
-                    "sine=440:d=9", "-c:v", "libx264", "-preset", "ultrafast", "-g", "12", "-sc_threshold", "0",
+                    "sine=440:d=9", "-c:v", "libx264", "-preset", "ultrafast", "-g", "12", "-sc_threshold",
+                    "0",
                     "-c:a", "aac", "-f", "hls", "-hls_time", "0.48", "-hls_list_size", "10",
                     "-hls_segment_type", type, "-hls_fmp4_init_filename", "init.mp4",
                     "-hls_segment_filename", type == "fmp4" ? "DIR/%d.m4s" : "DIR/%d.ts",
@@ -96,8 +134,10 @@
             let result = try await MPStreamProgram.run("--json", server.url("live.m3u8"))
             #expect(result.status == 0, "\(result.errors)")
             #expect(try await maker.result().status == 0)
-            let played = try MPStreamProgram.events(result.errors).filter { $0["event"] as? String == "segment" }
-                .compactMap { $0["number"] as? Int }
+            let played = try MPStreamProgram.events(result.errors).filter {
+                $0["event"] as? String == "segment"
+            }
+            .compactMap { $0["number"] as? Int }
             // It began in the window, and the window slid while it played: the first segments are gone from the playlist.
             let playlist = try server.folder.text("live.m3u8")
             let first = try #require(playlist.firstMatch(of: #/MEDIA-SEQUENCE:(\d+)/#).flatMap { Int($0.1) })
@@ -145,7 +185,8 @@
             #expect(result.output.isEmpty)
             #expect(result.status == 1 && result.errors.contains("no segment can be had"), "\(result.errors)")
             #expect(try await MPStreamProgram.run("file:///etc/passwd").status == 2)
-            #expect(try await MPStreamProgram.run("--record", "x", "--serve", "http://127.0.0.1/").status == 2)
+            #expect(
+                try await MPStreamProgram.run("--record", "x", "--serve", "http://127.0.0.1/").status == 2)
             #expect(try await MPStreamProgram.run("--max-rate", "fast", "http://127.0.0.1/").status == 2)
         }
     }

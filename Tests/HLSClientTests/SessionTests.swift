@@ -72,6 +72,22 @@ struct SessionTests {
         #expect(stream.report.stalls == 0, "\(stream.report)")
     }
 
+    @Test("waits longer for the only path there is, where a new connection would meet the same silence")
+    func lonely() {
+        func tries(paths: [StreamPath]) -> Int {
+            var world = SimulatedStream.World()
+            world.segments = 60
+            world.rate = { (30..<39).contains($0) ? 0 : 20e6 }
+            var stream = SimulatedStream(world)
+            stream.others = paths
+            stream.run()
+            #expect(stream.outcome == .ended && stream.report.stalls == 0)
+            return stream.fetched.filter { (31.5..<39).contains($0.time) }.count
+        }
+        #expect(tries(paths: []) == 0)
+        #expect(tries(paths: [cellular]) >= 1)
+    }
+
     @Test("stalls where silence lasts longer, tells how long, and goes on")
     func longSilence() {
         var world = SimulatedStream.World()

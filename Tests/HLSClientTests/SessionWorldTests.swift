@@ -116,7 +116,8 @@ struct SessionWorldTests {
             #expect(stream.outcome == .ended, "seed \(seed): \(String(describing: stream.outcome))")
             #expect(stream.delivered.count == world.segments, "seed \(seed)")
             guard stream.now > from + length else { continue }
-            #expect(stream.told.contains { $0.event == .pathChanged(nil) && $0.time < from + 1 }, "seed \(seed)")
+            #expect(
+                stream.told.contains { $0.event == .pathChanged(nil) && $0.time < from + 1 }, "seed \(seed)")
             // Unless its buffer was full.
             let next = stream.fetched.first { $0.time >= from + length }?.time ?? .infinity
             let isFull = stream.told.contains { $0.time >= from + length && $0.event == .stalled }

@@ -54,6 +54,8 @@ struct SimulatedStream {
     private(set) var outcome: StreamReport.Outcome?
     private(set) var faults: [String] = []
     private var path: StreamPath?
+    /// Paths beside the one that carries.
+    var others: [StreamPath] = []
     private var maps: [FetchID: Int] = [:]
     private var deliveredMap: Int?
     private var keys: Set<URL> = []
@@ -77,7 +79,7 @@ struct SimulatedStream {
             let path = world.path(now)
             if path != self.path {
                 self.path = path
-                perform(.paths(path.map { [$0] } ?? []))
+                perform(.paths((path.map { [$0] } ?? []) + others))
             }
             for id in transfers.keys.sorted(by: { $0.number < $1.number }) { advance(id) }
             while let first = pending.first {
@@ -169,7 +171,8 @@ struct SimulatedStream {
         var resource = MediaPlaylist.Resource(url: Self.place("\(variant)-\(number).ts"))
         if let count = world.segmentsPerKey {
             resource.encryption = .init(
-                keyURL: Self.place("\(number / count).key"), initializationVector: [UInt8](repeating: 0, count: 16))
+                keyURL: Self.place("\(number / count).key"),
+                initializationVector: [UInt8](repeating: 0, count: 16))
         }
         return MediaPlaylist.Segment(
             number: number, resource: resource, duration: world.duration, isGap: world.isGap(variant, number),
@@ -213,7 +216,9 @@ struct SimulatedStream {
             }
             deliveredMap = map
         }
-        if deliveredMap != variant { faults.append("a segment of \(variant) stands behind \(deliveredMap ?? -1)") }
+        if deliveredMap != variant {
+            faults.append("a segment of \(variant) stands behind \(deliveredMap ?? -1)")
+        }
     }
 
     private mutating func begin(_ request: FetchRequest) {

@@ -71,7 +71,9 @@
     enum MPStreamProgram {
         static let path = Program.product("mpstream")
 
-        static func run(_ words: String..., within limit: Duration = .seconds(60)) async throws -> Program.Result {
+        static func run(
+            _ words: String..., within limit: Duration = .seconds(60)
+        ) async throws -> Program.Result {
             try await Program.run([path] + words, within: limit)
         }
 

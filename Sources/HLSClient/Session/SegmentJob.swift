@@ -32,10 +32,6 @@ struct SegmentJob: Sendable {
     var received: Int64 { request.offset }
     var isSegment: Bool { if case .segment = request.purpose { true } else { false } }
 
-    func deadline(_ tuning: StreamMachine.Tuning) -> Double {
-        isUnderWay ? activeAt + patience(tuning) : retryAt
-    }
-
     /// How long it may bring nothing: longer with each time that asking again brought nothing, since a connection over a slow
     /// path takes its time.
     func patience(_ tuning: StreamMachine.Tuning) -> Double {
