@@ -141,9 +141,6 @@
                 // A second each on a machine with nothing else to do.
                 #expect(waiting < times[0] + 4, "\(outcome)")
                 #expect(next < times[1] + 6, "\(outcome)")
-                print(
-                    "waiting said after \(waiting - times[0]) s, the next segment \(next - times[1]) s after the path"
-                )
             }
         }
     }
