@@ -24,7 +24,6 @@
                 var stalls: Int
                 var segments: Int
                 var skipped: Int
-                var played_s: Double
                 var paths: [Path]
             }
 
