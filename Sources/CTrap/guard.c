@@ -342,29 +342,40 @@ static void start_witness(void) {
     _exit(0);
 }
 
-// The signals that are pending for the witness, a bit each.
-static uint64_t witnessed(void) {
+// Signals that were sent to the witness as well, a bit each, and that this process has not got yet or looks for still.
+static uint64_t shared;
+
+static void look_at_witness(void) {
     char path[48], text[2048];
     snprintf(path, sizeof path, "/proc/%d/status", witness);
     int file = witness > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (file < 0) return 0;
+    if (file < 0) return;
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
     text[length < 0 ? 0 : length] = 0;
     const char *line = strstr(text, "\nShdPnd:");
-    return line ? strtoull(line + 8, NULL, 16) : 0;
+    uint64_t pending = line ? strtoull(line + 8, NULL, 16) : 0;
+    shared |= pending;
+    // A new one has none pending.
+    if (pending != 0) start_witness();
 }
 
 // Signals that this process has got and not passed on yet, and when to.
 static unsigned unpassed[65];
 static int64_t passing_time;
 
+// What was sent to several processes the program has got, too: what a terminal sends to all of a foreground's, and what the program
+// sends to its group, among it.
 static void note_signal(struct trap_run *run, const struct signalfd_siginfo *information) {
     unsigned number = information->ssi_signo;
-    if (number == SIGCHLD || number > 64) return;
+    if (number == SIGCHLD || number == 0 || number > 64) return;
     if (passing_time == 0) passing_time = now() + SIGNALS_PATIENCE;
-    // What a terminal sends to all of a foreground's processes the program has got; and what the program has sent to its group.
-    if (information->ssi_code == SI_KERNEL || (pid_t)information->ssi_pid == atomic_load(&run->page->program)) return;
+    look_at_witness();
+    uint64_t bit = 1ULL << (number - 1);
+    if (information->ssi_code == SI_KERNEL || (pid_t)information->ssi_pid == atomic_load(&run->page->program) || shared & bit) {
+        shared &= ~bit;
+        return;
+    }
     unpassed[number]++;
 }
 
@@ -372,17 +383,16 @@ static void note_signal(struct trap_run *run, const struct signalfd_siginfo *inf
 static void pass_signals_on(struct trap_run *run) {
     if (passing_time == 0 || now() < passing_time) return;
     passing_time = 0;
-    uint64_t seen = witnessed();
+    look_at_witness();
     pid_t program = atomic_load(&run->page->program);
     for (int number = 1; number <= 64; number++) {
         // Only those of real time are counted.
         unsigned count = number < SIGRTMIN && unpassed[number] ? 1 : unpassed[number];
         unpassed[number] = 0;
-        if (seen >> (number - 1) & 1 || program <= 0 || atomic_load(&run->page->has_ended)) continue;
+        if (shared >> (number - 1) & 1 || program <= 0 || atomic_load(&run->page->has_ended)) continue;
         while (count-- > 0) kill(program, number);
     }
-    // A new one has none pending.
-    if (seen != 0) start_witness();
+    shared = 0;
 }
 
 static int is_stopped(struct trap_run *run) {

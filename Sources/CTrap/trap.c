@@ -31,7 +31,7 @@ enum {
     // Destinations whose interface is kept.
     DESTINATIONS = 32,
     // Milliseconds that the first sockets wait for a policy that is just beginning.
-    BEGINNING_PATIENCE = 500,
+    BEGINNING_PATIENCE = 1500,
     // Milliseconds that a connect waits for the policy where paths are prohibited: it may have to be started again.
     STRICT_PATIENCE = 2000,
     BIND_TO_INTERFACE = 62,  // SO_BINDTOIFINDEX

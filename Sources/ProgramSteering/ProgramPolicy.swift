@@ -68,7 +68,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     var followers: [UInt64: ConnectionFollower] = [:]
 
     /// How long the first snapshot and the first sockets are waited for before calls are taken all the same.
-    private static let beginning = Duration.milliseconds(300)
+    private static let beginning = Duration.seconds(1)
+    /// How long a socket for later waits for an `mpathd` that is slow; one that a call waits for has `patience`.
+    private static let reservePatience = Duration.seconds(1)
+    private static let slowBrokerPause = Duration.milliseconds(10)
 
     /// - Parameters:
     ///   - channel: the policy's end, which is this object's from now on.
@@ -152,10 +155,28 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     // MARK: Sockets
 
+    /// Makes a socket, and another where `mpathd` was too slow for it, until there is no time left. A socket that is not
+    /// prepared is not steered for as long as it lives.
+    private func make(
+        _ family: IPAddress.Family, until deadline: MonotonicTime,
+        _ completion: @escaping (Result<SuppliedSocket, SystemError>) -> Void
+    ) {
+        supply.make(family) { [self] made in
+            guard case .success(let socket) = made, socket.level.limit == .brokerSilent, .now < deadline
+            else {
+                return completion(made)
+            }
+            _ = thread.schedule(at: .now.advanced(by: Self.slowBrokerPause)) { [self] in
+                make(family, until: deadline, completion)
+            }
+        }
+    }
+
     private func refill(_ family: IPAddress.Family) {
         guard !isStrict || isSteering else { return becomeReady(isLate: true) }
+        let deadline = MonotonicTime.now.advanced(by: Self.reservePatience)
         for _ in 0..<reserve.order(family) {
-            supply.make(family) { [self] made in
+            make(family, until: deadline) { [self] made in
                 guard case .success(let socket) = made else {
                     reserve.made(family, isKept: false)
                     hasReserve = true
@@ -174,7 +195,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func wanted(_ question: trap_message) {
         let family = question.addressFamily
         reserve.missed(family)
-        supply.make(family) { [self] made in
+        make(family, until: .now.advanced(by: configuration.patience)) { [self] made in
             var message = trap_message(TRAP_GIVE, sequence: question.sequence)
             guard case .success(let socket) = made else { return channel.send(message) }
             isSteering = socket.level.isPerConnection

@@ -154,10 +154,12 @@ package struct SocketLedger: Sendable {
         if sockets.updateValue(socket, forKey: socket.cookie) == nil { order.append(socket.cookie) }
         guard order.count > nextLook else { return }
         // Many at once, so that this is rare.
+        let newest = socket.cookie
         var room = sockets.count - capacity * 3 / 4
         order.removeAll { cookie in
             guard let socket = sockets[cookie] else { return true }
-            guard room > 0, !socket.isFollowed, socket.state != .connecting else { return false }
+            let isLive = socket.isFollowed || socket.state == .connecting
+            guard room > 0, !isLive, cookie != newest else { return false }
             room -= 1
             sockets[cookie] = nil
             totals.forgotten += 1
