@@ -6,12 +6,17 @@ import Multipath
 final class DataCapture: @unchecked Sendable {
     private let port: PacketSocket
     private var arrivals: [MonotonicTime] = []
+    /// How many bytes of streams have come in.
+    private(set) var bytes = 0
 
     init(_ interface: String) throws { port = try PacketSocket(interface) }
 
     func drain() {
         port.receive(limit: .max) { frame, time in
-            if Self.payload(of: frame) > 0 { arrivals.append(time) }
+            let payload = Self.payload(of: frame)
+            guard payload > 0 else { return }
+            bytes += payload
+            arrivals.append(time)
         }
     }
 

@@ -68,6 +68,7 @@ enum ModeProbe {
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
         for conversation in conversations { try conversation.end() }
         for line in told.withLock({ $0 }) { print(line) }
+        if let capture { print("captured \(capture.bytes)") }
         if let capture, let fault = firstFault.withLock({ $0 }) {
             for line in capture.lines(since: fault) { print(line) }
             for refusal in conversations.flatMap(\.seen.refusals) {
