@@ -3,9 +3,11 @@ import pathlib
 
 from .pictures import FAINT, STYLE, matplotlib, pyplot, save, titled
 
+# What is drawn, in seconds: of the run, and ahead of the viewer.
+LONGEST, MOST_AHEAD = 100, 32
 PLAYERS = {"mpstream": ("mpstream", "#0072b2"), "ffmpeg": ("FFmpeg, highest variant", "#d55e00")}
 TITLES = {"wifi-walkout": "walking out of Wi-Fi's reach", "elevator": "20 s without any path",
-          "train": "two paths, bad in turn", "TMobile-UMTS-driving": "recorded UMTS, driving",
+          "TMobile-UMTS-driving": "recorded UMTS, driving", "train": "two paths, bad in turn",
           "Verizon-LTE-short": "recorded LTE"}
 
 
@@ -25,12 +27,13 @@ def buffer(player, run, end):
     """What a viewer had ahead, over time."""
     if player == "mpstream":
         return falling([tuple(point) for point in run["buffer"]], end)
-    points, played, clock = [], 0.0, None
+    points, played, before, clock = [], 0.0, 0.0, None
     for time, there in run["media"]:
         if clock is not None:
-            played = min(played + time - clock, points_there)
-        points_there, clock = there, time
+            played = min(played + time - clock, before)
+        before, clock = there, time
         points.append((time, there - played))
+    points = [point for point in points if point[0] < end]
     return falling(points, end) if points else [(0, 0), (end, 0)]
 
 
@@ -50,11 +53,12 @@ def draw(results, rates, seconds, path):
                 if player not in results[place]:
                     continue
                 words, colour = PLAYERS[player]
-                # The run in the middle of all, by its stalls.
-                runs = sorted(results[place][player], key=lambda run: run["stalled"])
+                # The run in the middle of those that began, by its stalls.
+                begun = [run for run in results[place][player] if run["startup"] is not None]
+                runs = sorted(begun or results[place][player], key=lambda run: run["stalled"])
                 run = runs[len(runs) // 2]
                 # A player that has all of the film plays it to its end.
-                end = min((run["startup"] or 0) + seconds + run["stalled"], 100)
+                end = min((run["startup"] or 0) + seconds + run["stalled"], LONGEST)
                 width = 2.0 if player == "mpstream" else 1.5
                 above.plot(*zip(*buffer(player, run, end)), color=colour, linewidth=width, label=words)
                 if player == "mpstream":
@@ -64,15 +68,15 @@ def draw(results, rates, seconds, path):
                     below.plot((run["startup"], min(run["media"][-1][0], end)), (rates[-1] / 1000,) * 2, color=colour, linewidth=width)
             above.grid(axis="y")
             below.grid(axis="y")
-            below.set_xlim(0, None)
+            below.set_xlim(0, LONGEST)
             below.set_ylim(0, rates[-1] / 1000 * 1.1)
-            above.set_ylim(0, None)
+            above.set_ylim(0, MOST_AHEAD)
             below.set_xlabel("seconds")
         grid[0][0].set_ylabel("seconds ahead")
         grid[1][0].set_ylabel("Mbit/s fetched")
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles[::-1], labels[::-1], loc="upper right", frameon=False, fontsize=9.5, ncols=2,
-                      bbox_to_anchor=(0.99, 0.93))
+                      bbox_to_anchor=(0.99, 1.0))
         titled(figure, "A film while its paths go bad",
-               f"{seconds} s in variants of 0.4 to 4.8 Mbit/s. At 0 s ahead the picture stands; the run in the middle of ten")
+               f"{seconds} s in variants of 0.4 to 4.8 Mbit/s. At 0 s ahead the picture stands. The run in the middle")
         save(figure, pathlib.Path(path).parent, pathlib.Path(path).name)

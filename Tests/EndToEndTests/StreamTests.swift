@@ -108,6 +108,27 @@
                 #expect(saved > 0 && saved <= Self.second * rest + 2 * Self.segment, "\(outcome.errors)")
             }
 
+            @Test("goes on with the rest of a segment over TCP when its path dies, and fetches nothing twice")
+            func range() throws {
+                let (events, report, outcome) = try play(
+                    """
+                    link wlan0 wifi rtt=20ms,rate=6mbit
+                    link wwan0 cellular,expensive rtt=60ms,rate=20mbit
+                    server tcp
+
+                    """, "", beside: "sleep 2.5; $set wlan0 blackhole > /dev/null", seconds: 30)
+                #expect(outcome.status == 0 && report.outcome == "ended", "\(outcome)")
+                #expect(report.segments == 15 && report.stalls == 0, "\(outcome.errors)")
+                #expect(events.contains { $0["event"] as? String == "continued" }, "\(outcome.errors)")
+                let media = events.filter { $0["event"] as? String == "segment" }.reduce(0) {
+                    $0 + ($1["bytes"] as? Double ?? 0)
+                }
+                // What a lower variant took the place of comes on top, and the playlists.
+                let left = events.reduce(0) { $0 + ($1["received"] as? Double ?? 0) }
+                #expect(
+                    report.paths.reduce(0) { $0 + $1.bytes } <= media + left + 20_000, "\(outcome.errors)")
+            }
+
             @Test("says that it waits where no path is allowed, and goes on when one is")
             func waits() throws {
                 let clock = "python3 -c 'import time; print(time.monotonic())'"

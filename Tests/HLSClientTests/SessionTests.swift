@@ -242,6 +242,21 @@ struct SessionTests {
         #expect(stream.now < 20)
     }
 
+    @Test(
+        "fetches no more than 256 MiB ahead of its output, however short a playlist says that its segments are"
+    )
+    func backlog() {
+        var (world, options) = (SimulatedStream.World(), StreamOptions())
+        // Segments of 50 MB that take a tenth of a second, for an output that takes nothing.
+        (world.rates, world.duration, world.segments, world.takes) = ([4e9], 0.1, 100, false)
+        world.rate = { _ in 4e9 }
+        options.isRecording = true
+        var stream = SimulatedStream(world, options: options)
+        stream.run(until: 60)
+        #expect(stream.outcome == nil)
+        #expect(stream.delivered.count == 6)
+    }
+
     @Test("says that a variant's playlist which names variants is none")
     func cyclic() {
         var machine = StreamMachine(url: SimulatedStream.place("master.m3u8"))

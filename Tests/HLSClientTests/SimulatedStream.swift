@@ -29,6 +29,8 @@ struct SimulatedStream {
         var segmentsPerKey: Int64?
         /// Whether each variant has an initialization section.
         var hasMaps = false
+        /// Whether the output takes what it gets.
+        var takes = true
         /// Whether the playlist says that a segment is missing.
         var isGap: (_ variant: Int, _ number: Int64) -> Bool = { _, _ in false }
     }
@@ -82,7 +84,7 @@ struct SimulatedStream {
                 perform(.paths((path.map { [$0] } ?? []) + others))
             }
             for id in transfers.keys.sorted(by: { $0.number < $1.number }) { advance(id) }
-            while let first = pending.first {
+            while world.takes, let first = pending.first {
                 pending.removeFirst()
                 perform(.taken(seconds: first.seconds, bytes: first.bytes))
             }
