@@ -20,6 +20,14 @@ struct RunTests {
             for _ in $(seq 1000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
             echo "gave up waiting for $what" >&2; exit 99
         }
+        # A daemon that is too slow for a socket has it go unsteered, which mprun says: then once more.
+        until_steered() {
+            for _ in $(seq 5); do
+                $lab set wlan0 blackhole=none; rm -f half
+                "$@"
+                if grep -q per_connection_by_broker told; then return; fi
+            done
+        }
 
         """
 
@@ -279,9 +287,13 @@ struct RunTests {
             mkdir -m 700 journal
             RUNTIME_DIRECTORY=$PWD/journal '\(LabCommand.program("mpathd"))' --listen $MPATHD_SOCKET > /dev/null &
             wait_for "mpathd" '\(LabCommand.program("mpathd"))' --status
-            { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
-            $plain $run --json -- curl -sS --limit-rate 2M -o half http://server/6000000 2> told
-            echo "status $? $(stat -c %s half)"
+            fetch() {
+                { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
+                $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
+                status=$?; wait $!
+            }
+            until_steered fetch
+            echo "status $status $(stat -c %s half)"
             cat told
             cat /proc/sys/net/mptcp/path_manager
             """)
@@ -317,7 +329,7 @@ struct RunTests {
         #expect(outcome.lines.last == "left behind: 0", "\(outcome)")
     }
 
-    @Test("has MPTCP while mpathd has no room, and is steered by one that was killed and started again")
+    @Test("is steered by an mpathd that was killed and started again")
     func daemons() throws {
         let outcome = try lab(
             """
@@ -330,25 +342,23 @@ struct RunTests {
                 wait_for "mpathd" "$daemon" --status
             }
             begin
-            # As many as one user may have; the one that asks for the status is one more.
-            for number in $(seq 16); do
-                $plain $run -q -- bash -c 'while [ ! -e go ]; do sleep 0.1; done' & others+=($!)
-            done
-            wait_for "a full daemon" bash -c "! '$daemon' --status"
-            $plain $run --list -- curl -sS -o got http://server/3000 2> told; echo "status $? $(stat -c %s got)"
-            grep -o 'too_many_clients' told | head -1
-            touch go; wait "${others[@]}"
-            $plain $run --json -- curl -sS --limit-rate 2M -o half http://server/8000000 2> told & curl=$!
-            wait_for "the first half" test -s half
-            kill -KILL $server; wait $server 2> /dev/null
-            begin
-            wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"
-            $lab set wlan0 blackhole=both
-            wait $curl; echo "status $? $(stat -c %s half)"
+            fetch() {
+                $plain $run --json -- curl -sS -m 15 --limit-rate 1M -o half http://server/8000000 2> told & curl=$!
+                wait_for "the first half" test -s half
+                wait_for "the connection's outcome" grep -q connected told
+                if ! grep -q per_connection_by_broker told; then kill $curl; wait $curl; return; fi
+                kill -KILL $server; wait $server 2> /dev/null
+                begin
+                wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"
+                $lab set wlan0 blackhole=both
+                wait $curl; status=$?
+            }
+            until_steered fetch
+            echo "status $status $(stat -c %s half)"
             cat told
             """)
         #expect(
-            outcome.lines.prefix(3) == ["status 0 3000", "too_many_clients", "status 0 8000000"], "\(outcome)"
+            outcome.lines.first == "status 0 8000000", "\(outcome)"
         )
         #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
     }

@@ -228,7 +228,8 @@ static int storm(int count, char **words) {
     struct itimerval often = {{0, 300}, {0, 300}};
     setitimer(ITIMER_REAL, &often, NULL);
     int made = 0, mptcp = 0, failed = 0, interrupted = 0;
-    while (microseconds() < end) {
+    // A machine that is busy brings few of either.
+    while (microseconds() < end || ((signals_count <= 100 || made <= 100) && microseconds() < end + 20e6)) {
         int socket_ = socket(AF_INET, SOCK_STREAM, 0);
         if (socket_ < 0 && errno == EINTR && !restarts) {
             interrupted++;
