@@ -508,7 +508,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "httpprobe", "mpstream", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "mpsync", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],
