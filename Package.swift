@@ -286,16 +286,7 @@ let package = Package(
             dependencies: ["ProgramSteering", "Multipath", "LinuxNet", "CTrap", "CommandSupport"],
             swiftSettings: strict),
 
-        // Not a product: an example of the public interface, built and tested with the rest.
-        .executableTarget(
-            name: "resume-download",
-            dependencies: [
-                "MultipathNIO", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            path: "Examples/resume-download", swiftSettings: strict),
-
-        // Not a product either: the same without SwiftNIO, which `make demo` shows.
+        // Not a product: an example of the public interface, which `make demo` shows.
         .executableTarget(
             name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
             path: "Examples/side-by-side", swiftSettings: strict),
@@ -503,11 +494,19 @@ let package = Package(
                 "NetworkLab", "PathCore", "TestSupport", "mplab", "mpconnect", "mppaths",
             ],
             swiftSettings: strict),
+        // A download that follows the better path by public API alone, over TCP.
+        .executableTarget(
+            name: "download-probe",
+            dependencies: [
+                "MultipathNIO", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/DownloadProbe", swiftSettings: strict),
         // The library and its commands in labs whose paths go bad.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
+                "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "download-probe", "modeprobe",
                 "httpprobe", "mpstream", "mpsync", "soak", "subflow-probe",
             ],
             swiftSettings: strict),

@@ -20,7 +20,7 @@ extension Labs {
                 log=$(mktemp); trap 'rm "$log"' EXIT
                 begun() { for _ in $(seq 1000); do if grep -q "from byte 0" "$log"; then return; fi; pause 0.01; done; }
                 { begun; \(script); } &
-                '\(LabCommand.program("resume-download"))' http://server/\(bytes) 2> "$log" | sha256sum
+                '\(LabCommand.program("download-probe"))' http://server/\(bytes) 2> "$log" | sha256sum
                 wait; cat "$log"
                 """)
             let words = outcome.output.split(separator: " ")
