@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages=(libmnl-dev libc-ares-dev pkg-config)
 if [ "${1:-}" = demo ]; then packages+=(curl python3 libsqlite3-dev); fi
-if [ "${1:-}" = deb ]; then packages+=(python3 libsqlite3-dev); fi
+if [ "${1:-}" = deb ]; then packages+=(python3 libsqlite3-dev libxml2-dev); fi
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
         iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
