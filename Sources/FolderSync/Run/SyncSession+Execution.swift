@@ -334,6 +334,11 @@
             fetched.remove(from: folder)
             if fetched.content == content {
                 try await agree([(path, .file(version, fetched.version, content))])
+            } else if case .file(let old, _, let agreed)? = state.value.agreed[path],
+                fetched.content == agreed
+            {
+                // The server has what was agreed, as another version: only this side has changed it.
+                try await agree([(path, .file(old, fetched.version, agreed))])
             } else {
                 state.update { state in
                     state.remote[path] = .file(fetched.version)

@@ -123,50 +123,18 @@
             case .complete: return true
             case .again: return false
             }
-            // A switch of threads for each part would cost more than its writing.
-            var parts: [ByteBuffer] = []
-            var (count, written) = (0, ContinuousClock.now)
-            do {
-                for try await part in body {
-                    parts.append(part)
-                    count += part.readableBytes
-                    guard count >= Self.writtenAtOnce || .now - written > Self.longestUnwritten else {
-                        continue
-                    }
-                    try await write(parts, count)
-                    (parts, count, written) = ([], 0, .now)
-                }
-            } catch {
-                // It goes on behind all that has arrived.
-                try await write(parts, count)
-                throw error
+            for try await part in body {
+                let offset = machine.received
+                try await onFileThread { try file.write(part, at: offset) }
+                machine.ingest(bytes: part.readableBytes)
+                transferred += Int64(part.readableBytes)
+                progress(
+                    TransferProgress(
+                        completed: machine.received, total: machine.total, resumed: resumed,
+                        transferred: transferred))
             }
-            try await write(parts, count)
             try machine.checkLength()
             return true
-        }
-
-        /// In bytes.
-        private static let writtenAtOnce = 512 << 10
-        /// On a slow path: what a killed process loses, and what its progress is behind.
-        private static let longestUnwritten = Duration.milliseconds(100)
-
-        private mutating func write(_ parts: [ByteBuffer], _ count: Int) async throws {
-            guard count > 0 else { return }
-            let (file, start) = (file, machine.received)
-            try await onFileThread {
-                var offset = start
-                for part in parts {
-                    try file.write(part, at: offset)
-                    offset += Int64(part.readableBytes)
-                }
-            }
-            machine.ingest(bytes: count)
-            transferred += Int64(count)
-            progress(
-                TransferProgress(
-                    completed: machine.received, total: machine.total, resumed: resumed,
-                    transferred: transferred))
         }
 
         /// Checks the whole, and gives it its name.
