@@ -72,10 +72,12 @@
             }
         }
 
-        @Test("takes a segment that changed in the middle as it is now, and mixes no two")
-        func changed() async throws {
+        @Test(
+            "takes a segment that changed in the middle as it is now, and mixes no two; and one that is another film's",
+            arguments: ["cut-changed", "jump"])
+        func changed(fault: String) async throws {
             let server = try await StreamServer()
-            let result = try await play("cut-changed", on: server)
+            let result = try await play(fault, on: server)
             let sound = try await play("none", on: server).output
             #expect(result.status == 0 && result.output.count == sound.count, "\(result.errors)")
             let third = segment(2, of: result.output)
