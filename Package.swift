@@ -295,6 +295,19 @@ let package = Package(
             ],
             path: "Examples/resume-download", swiftSettings: strict),
 
+        // Nor is this one: a server and its client, by public API alone.
+        .executableTarget(
+            name: "pub-menu",
+            dependencies: [
+                "MultipathHTTP", "MultipathNIO", "MultipathWebSocket",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+            ],
+            path: "Examples/pub-menu", packageAccess: false, swiftSettings: strict),
+
         // Not a product either: the same without SwiftNIO, which `make demo` shows.
         .executableTarget(
             name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
@@ -508,7 +521,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
-                "httpprobe", "mpstream", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "pub-menu", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],
