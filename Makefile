@@ -46,10 +46,10 @@ bench-quick: bench-build
 
 bench-build:
 	@scripts/setup.sh bench
-	swift build -c release --product mplab
-	swift build -c release --product mppaths
-	swift build -c release --product mpconnect
-	swift build -c release --product resume-download
+	swift build -c release --traits HTTP --product mplab
+	swift build -c release --traits HTTP --product mppaths
+	swift build -c release --traits HTTP --product mpconnect
+	swift build -c release --traits HTTP --product mpstream
 	swift build -c release --package-path Benchmarks
 
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read

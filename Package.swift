@@ -286,14 +286,10 @@ let package = Package(
             dependencies: ["ProgramSteering", "Multipath", "LinuxNet", "CTrap", "CommandSupport"],
             swiftSettings: strict),
 
-        // Not a product: an example of the public interface, built and tested with the rest.
+        // Not a product: an example of the public interface, which `make demo` shows.
         .executableTarget(
-            name: "resume-download",
-            dependencies: [
-                "MultipathNIO", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            path: "Examples/resume-download", swiftSettings: strict),
+            name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
+            path: "Examples/side-by-side", swiftSettings: strict),
 
         // Nor is this one: a server and its client, by public API alone.
         .executableTarget(
@@ -307,11 +303,6 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
             ],
             path: "Examples/pub-menu", packageAccess: false, swiftSettings: strict),
-
-        // Not a product either: the same without SwiftNIO, which `make demo` shows.
-        .executableTarget(
-            name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
-            path: "Examples/side-by-side", swiftSettings: strict),
 
         // Shared by the test targets only.
         .target(
@@ -516,11 +507,19 @@ let package = Package(
                 "NetworkLab", "PathCore", "TestSupport", "mplab", "mpconnect", "mppaths",
             ],
             swiftSettings: strict),
+        // A download that follows the better path by public API alone, over TCP.
+        .executableTarget(
+            name: "download-probe",
+            dependencies: [
+                "MultipathNIO", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/DownloadProbe", swiftSettings: strict),
         // The library and its commands in labs whose paths go bad.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "resume-download", "modeprobe",
+                "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "download-probe", "modeprobe",
                 "httpprobe", "mpstream", "pub-menu", "soak", "subflow-probe",
             ],
             swiftSettings: strict),

@@ -1,5 +1,5 @@
 """All rows, in the order of the table."""
-from .rows import checks, data, exodus, healthy, http, modes, paths, race, radio, resume, segments
+from .rows import checks, data, exodus, healthy, http, modes, paths, race, radio, segments, stream
 
 # What the quick suite has: each group's rows that say most.
 QUICK = [
@@ -10,10 +10,10 @@ QUICK = [
 
 def all_rows(radio_folder=None):
     """- radio_folder: of recorded links, each of which gets rows of its own."""
-    groups = [("connecting", race.race_rows() + resume.resume_rows()), ("paths", paths.path_rows()),
+    groups = [("connecting", race.race_rows()), ("paths", paths.path_rows()),
               ("modes", modes.mode_rows() + segments.segment_rows() + exodus.exodus_rows()), ("healthy", healthy.healthy_rows()),
               ("radio", radio.radio_rows(radio_folder)), ("data", data.data_rows()),
-              ("http", http.http_rows()), ("checks", checks.check_rows())]
+              ("http", http.http_rows()), ("streams", stream.stream_rows()), ("checks", checks.check_rows())]
     for group, rows in groups:
         for row in rows:
             row.group = row.group or group

@@ -79,6 +79,7 @@ CONTENDERS = {
     "ahc-mptcp": Contender("the same with enableMultipath", version=lambda: resolved("async-http-client")),
     "go": Contender("Go's net.Dialer", **GO),
     "go-mptcp": Contender("the same with MPTCP", **GO),
+    "ffmpeg": Contender("FFmpeg's HLS client", "apt-get install ffmpeg", command("ffmpeg"), lambda: first_line("ffmpeg", "-version")),
     "curl": Contender("curl", "apt-get install curl", command("curl"), lambda: first_line("curl", "--version")),
     "python": Contender("Python's aiohappyeyeballs", PYPI + "aiohappyeyeballs", module("aiohappyeyeballs"),
                         lambda: python_package("aiohappyeyeballs")),

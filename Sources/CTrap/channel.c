@@ -68,6 +68,10 @@ void trap_report_is_written(struct trap_page *page) {
     (void)!write(page->poke, &(uint64_t){1}, 8);
 }
 
+uint32_t trap_missed_messages(const struct trap_page *page) {
+    return atomic_load(&((struct trap_page *)page)->missed);
+}
+
 int trap_filter_failure(const struct trap_page *page) {
     return atomic_load(&((struct trap_page *)page)->filter_failure);
 }

@@ -30,6 +30,8 @@ enum {
     LONGEST_PAUSE = 2000,
     // A process that has lived for so long has not ended at its beginning.
     LONG_LIFE = 5000,
+    // Within so many milliseconds one that signals several processes has come to the last.
+    SIGNALS_PATIENCE = 5,
 };
 
 // What this process was started with, and the program is to be started with.
@@ -84,10 +86,17 @@ static void keep_only(struct trap_run *run, const int *more, int count) {
     close_range_of(next, ~0U);
 }
 
+// What asks a program to end is not about this process, which ends behind the last one that it serves: a service manager signals
+// all of a service's processes.
+static void ignore_requests(void) {
+    static const int requests[] = {SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
+    for (unsigned place = 0; place < sizeof requests / sizeof *requests; place++) signal(requests[place], SIG_IGN);
+}
+
 // Leaves the terminal's session, so that none of its signals comes here, and what holds the program's streams open.
 static void leave_session(struct trap_run *run, int keeps_error) {
     setsid();
-    signal(SIGPIPE, SIG_IGN);
+    ignore_requests();
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -100,7 +109,19 @@ static void leave_session(struct trap_run *run, int keeps_error) {
 
 // MARK: The program
 
+// Where a variable names the process that the program was to be (sd_listen_fds(3), sd_watchdog_enabled(3)) it names this one.
+static void take_name(const char *variable, pid_t waiter) {
+    const char *value = getenv(variable);
+    char number[16];
+    if (!value || atoi(value) != waiter) return;
+    snprintf(number, sizeof number, "%d", getpid());
+    setenv(variable, number, 1);
+}
+
 static _Noreturn void become_program(struct trap_run *run, int handover, int start) {
+    take_name("LISTEN_PID", atomic_load(&run->page->guard));
+    take_name("WATCHDOG_PID", atomic_load(&run->page->guard));
+
     int listener = trap_install_filter(run->launch->traps_connect);
     int32_t failure = listener < 0 ? errno : 0;
     struct trap_message message = {.kind = TRAP_BEGAN, .error = failure};
@@ -294,6 +315,7 @@ int trap_start_guard(struct trap_run *run) {
     if (child != 0) return child;
     atomic_store(&run->page->guard, getpid());
     setsid();
+    ignore_requests();
     keep_only(run, NULL, 0);
     // What became of the policy before this one began is seen by its process.
     guard_alone(run);
@@ -301,15 +323,76 @@ int trap_start_guard(struct trap_run *run) {
 
 // MARK: The waiter
 
-// What a terminal sends to all of a foreground's processes the program has got already: only what another process has sent to
-// this one alone is passed on.
-static void pass_on(struct trap_run *run, const struct signalfd_siginfo *information) {
+// A process that does nothing: in the waiter's process group, session and control group, with all signals blocked. What is pending
+// for it was sent to all of them, the program among them, and not to the waiter alone.
+static pid_t witness = -1;
+
+static void start_witness(void) {
+    if (witness > 0) kill(witness, SIGKILL);
+    pid_t waiter = getpid();
+    witness = fork();
+    if (witness != 0) return;
+    prctl(PR_SET_NAME, "path-witness");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    close_range_of(0, ~0U);
+    while (getppid() == waiter) pause();
+    _exit(0);
+}
+
+// Signals that were sent to the witness as well, a bit each, and that this process has not got yet or looks for still.
+static uint64_t shared;
+
+static void look_at_witness(void) {
+    char path[48], text[2048];
+    snprintf(path, sizeof path, "/proc/%d/status", witness);
+    int file = witness > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0) return;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length < 0 ? 0 : length] = 0;
+    const char *line = strstr(text, "\nShdPnd:");
+    uint64_t pending = line ? strtoull(line + 8, NULL, 16) : 0;
+    shared |= pending;
+    // A new one has none pending.
+    if (pending != 0) start_witness();
+}
+
+// Signals that this process has got and not passed on yet, and when to.
+static unsigned unpassed[65];
+static int64_t passing_time;
+
+// What was sent to several processes the program has got, too: what a terminal sends to all of a foreground's, and what the program
+// sends to its group, among it.
+static void note_signal(struct trap_run *run, const struct signalfd_siginfo *information) {
+    unsigned number = information->ssi_signo;
+    if (number == SIGCHLD || number == 0 || number > 64) return;
+    if (passing_time == 0) passing_time = now() + SIGNALS_PATIENCE;
+    look_at_witness();
+    uint64_t bit = 1ULL << (number - 1);
+    if (information->ssi_code == SI_KERNEL || (pid_t)information->ssi_pid == atomic_load(&run->page->program) || shared & bit) {
+        shared &= ~bit;
+        return;
+    }
+    unpassed[number]++;
+}
+
+// Passes on what was sent to this process alone.
+static void pass_signals_on(struct trap_run *run) {
+    if (passing_time == 0 || now() < passing_time) return;
+    passing_time = 0;
+    look_at_witness();
     pid_t program = atomic_load(&run->page->program);
-    if (information->ssi_signo == SIGCHLD || information->ssi_code == SI_KERNEL || program <= 0) return;
-    // From the program itself: it has signalled its group.
-    if ((pid_t)information->ssi_pid == program) return;
-    if (atomic_load(&run->page->has_ended)) return;
-    kill(program, (int)information->ssi_signo);
+    for (int number = 1; number <= 64; number++) {
+        // Only those of real time are counted.
+        unsigned count = number < SIGRTMIN && unpassed[number] ? 1 : unpassed[number];
+        unpassed[number] = 0;
+        if (shared >> (number - 1) & 1 || program <= 0 || atomic_load(&run->page->has_ended)) continue;
+        while (count-- > 0) kill(program, number);
+    }
+    shared = 0;
 }
 
 static int is_stopped(struct trap_run *run) {
@@ -338,9 +421,12 @@ static int wait_for_program(struct trap_run *run, int signals, struct watched *t
     while (!atomic_load(&page->has_ended)) {
         struct pollfd events[] = {
             {trap->process, POLLIN, 0}, {policy->process, POLLIN, 0}, {signals, POLLIN, 0}, {page->poke, POLLIN, 0}};
-        if (poll(events, 4, patience_of(run, trap, policy)) < 0) continue;
+        int patience = patience_of(run, trap, policy);
+        if (passing_time != 0 && (patience < 0 || patience > SIGNALS_PATIENCE)) patience = SIGNALS_PATIENCE;
+        if (poll(events, 4, patience) < 0) continue;
         struct signalfd_siginfo information;
-        while (read(signals, &information, sizeof information) == sizeof information) pass_on(run, &information);
+        while (read(signals, &information, sizeof information) == sizeof information) note_signal(run, &information);
+        pass_signals_on(run);
         uint64_t pokes;
         if (events[3].revents) (void)!read(page->poke, &pokes, 8);
         trap_note_children(run);
@@ -497,6 +583,7 @@ int trap_run(const struct trap_launch *launch, int *failure) {
     atomic_store(&run.page->filter_failure, message.error);
     send_to_nowhere(0);
     send_to_nowhere(1);
+    start_witness();
     if (message.error != 0 && launch->is_strict) {
         dprintf(2, "mprun: paths are prohibited, and the program's connections can't be looked at: %s; it is not started\n",
             words(message.error));

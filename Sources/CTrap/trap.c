@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "trap_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -24,16 +25,20 @@
 
 enum {
     // Sockets of one family that are kept ready.
-    RESERVE = 8,
+    RESERVE = 32,
     // Processes whose pidfds are kept.
     PROCESSES = 64,
     // Destinations whose interface is kept.
     DESTINATIONS = 32,
     // Milliseconds that the first sockets wait for a policy that is just beginning.
-    BEGINNING_PATIENCE = 500,
+    BEGINNING_PATIENCE = 1500,
     // Milliseconds that a connect waits for the policy where paths are prohibited: it may have to be started again.
     STRICT_PATIENCE = 2000,
     BIND_TO_INTERFACE = 62,  // SO_BINDTOIFINDEX
+    // Of a process's descriptors, where a socket is looked for that was moved.
+    DESCRIPTORS_SEARCHED = 256,
+    // Milliseconds from one search to the next: a program that makes and closes thousands has moved none of them, as a rule.
+    SEARCH_PAUSE = 2,
 };
 
 struct parked {
@@ -73,8 +78,8 @@ static struct {
     int descriptor;
 } processes[PROCESSES];
 static struct destination destinations[DESTINATIONS];
-static dev_t own_device;
-static ino_t own_namespace;
+// As /proc/self/ns/net reads; empty where that can't be read.
+static char own_namespace[64];
 static uid_t own_user;
 static gid_t own_group;
 static int64_t began;
@@ -101,8 +106,13 @@ static int is_valid(uint64_t id) { return ioctl(run->listener, TRAP_IOCTL_IS_VAL
 // Whether the policy has missed something: it is told then that there is nothing in reserve.
 static int has_missed;
 
+static void note_missed(void) {
+    has_missed = 1;
+    atomic_fetch_add(&page->missed, 1);
+}
+
 static void tell(const struct trap_message *message) {
-    if (trap_send(run->trap_end, message, -1) != 0) has_missed = 1;
+    if (trap_send(run->trap_end, message, -1) != 0) note_missed();
 }
 
 static void tell_plain(pid_t thread, uint16_t family, int reason) {
@@ -120,11 +130,11 @@ static int name_process_file(char path[48], pid_t thread, const char *file) {
 // Whether a socket of this process's would be one of the caller's network namespace. A caller that can't be looked at may be
 // anywhere.
 static int shares_network(pid_t thread) {
-    char path[48];
-    struct stat namespace;
+    char path[48], namespace[64];
     name_process_file(path, thread, "/ns/net");
-    return thread > 0 && stat(path, &namespace) == 0 && namespace.st_ino == own_namespace
-        && namespace.st_dev == own_device;
+    // A third of what stat(2) takes of it.
+    ssize_t length = thread > 0 ? readlink(path, namespace, sizeof namespace) : -1;
+    return length > 0 && (size_t)length == strlen(own_namespace) && memcmp(namespace, own_namespace, (size_t)length) == 0;
 }
 
 // A socket belongs to the user that made it, which firewalls and routing rules look at. Only root's children can be another's.
@@ -196,6 +206,29 @@ static int duplicate(pid_t thread, int number) {
     return -1;
 }
 
+// The number under which a process has a file now: dup2(2) and fcntl(2) move sockets, as shells do. -1 for none.
+static int find_moved(pid_t thread, uint64_t inode) {
+    static int64_t last;
+    int64_t now = milliseconds();
+    if (inode == 0 || now - last < SEARCH_PAUSE) return -1;
+    last = now;
+    char path[48];
+    name_process_file(path, thread, "/fd");
+    DIR *folder = opendir(path);
+    if (!folder) return -1;
+    int number = -1;
+    // Calls are waiting meanwhile.
+    for (int count = 0; number < 0 && count < DESCRIPTORS_SEARCHED; count++) {
+        const struct dirent *entry = readdir(folder);
+        if (!entry) break;
+        struct stat file;
+        if (fstatat(dirfd(folder), entry->d_name, &file, 0) != 0) continue;
+        if (S_ISSOCK(file.st_mode) && file.st_ino == inode) number = atoi(entry->d_name);
+    }
+    closedir(folder);
+    return number;
+}
+
 // MARK: Parked calls
 
 static struct parked *park(uint64_t id, int patience) {
@@ -230,23 +263,21 @@ static void unpark(struct parked *call) {
 
 // MARK: socket(2)
 
-// Puts a socket into the caller, as the answer to its call. It is closed here, whatever comes of it.
+// Puts a socket into the caller, and answers its call with the number. It is closed here, whatever comes of it.
+//
+// Two steps, although the kernel has one for both (SECCOMP_ADDFD_FLAG_SEND): that one counts as answered before the caller has the
+// socket, and where this process is killed in between the caller's call returns 0, which is no socket (kernel/seccomp.c,
+// seccomp_notify_addfd, Linux 6.18). Here the caller has a socket more than it knows of then.
 static void inject(uint64_t id, pid_t thread, uint16_t family, int type, int socket, uint64_t cookie) {
     if (type & SOCK_NONBLOCK) fcntl(socket, F_SETFL, O_RDWR | O_NONBLOCK);
     give_to_caller(socket, thread);
     struct trap_injection injection = {
-        .id = id, .flags = TRAP_INJECT_AND_ANSWER, .source = (uint32_t)socket,
-        .number_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0};
+        .id = id, .source = (uint32_t)socket, .number_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0};
     int number = ioctl(run->listener, TRAP_IOCTL_INJECT, &injection);
-    if (number < 0 && errno == EINVAL) {
-        injection.flags = 0;
-        number = ioctl(run->listener, TRAP_IOCTL_INJECT, &injection);
-        if (number >= 0) {
-            struct trap_response response = {.id = id, .value = number};
-            ioctl(run->listener, TRAP_IOCTL_ANSWER, &response);
-        }
-    }
-    if (number < 0) {
+    if (number >= 0) {
+        struct trap_response response = {.id = id, .value = number};
+        while (ioctl(run->listener, TRAP_IOCTL_ANSWER, &response) != 0 && errno == EINTR) {}
+    } else {
         // EMFILE is the caller's own limit, and its own call fails by it just so. ENOENT: the caller was killed.
         let_go(id);
         close(socket);
@@ -347,13 +378,32 @@ static int option(int socket, int name) {
     return getsockopt(socket, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
 }
 
+static struct trap_binding *binding_of(uint64_t cookie) { return &page->bindings[cookie % TRAP_BINDINGS_KEPT]; }
+
+// A socket that is neither connected nor connecting says that it has hung up.
+static int is_closed(int socket) {
+    struct pollfd state = {socket, 0, 0};
+    return poll(&state, 1, 0) == 1 && state.revents & POLLHUP;
+}
+
+// Takes back what a trap has bound a socket to for a connection that has come to nothing: this one may lead elsewhere.
+static void unbind(int socket, uint64_t cookie, int interface) {
+    const struct trap_binding *known = binding_of(cookie);
+    if (known->cookie != cookie || known->interface != (uint32_t)interface || !is_closed(socket)) return;
+    setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &(int){0}, sizeof(int));
+}
+
 // Whether the program itself has chosen from where it connects, or is connecting already.
-static int is_bound(int socket, uint8_t address[16]) {
+static int is_bound(int socket, uint64_t cookie, uint8_t address[16]) {
     union destination_address own;
     socklen_t length = sizeof own;
     memset(&own, 0, sizeof own);
+    int interface = option(socket, BIND_TO_INTERFACE);
+    if (interface > 0) {
+        unbind(socket, cookie, interface);
+        if (option(socket, BIND_TO_INTERFACE) > 0) return 1;
+    }
     // A mark chooses among routing rules (wg-quick(8), VPNs): the interface is for them to say.
-    if (option(socket, BIND_TO_INTERFACE) > 0) return 1;
     if (option(socket, SO_MARK) > 0 && !run->launch->is_strict) return 1;
     if (getsockname(socket, (struct sockaddr *)&own, &length) != 0) return 1;
     if (own.family == AF_INET) {
@@ -391,9 +441,17 @@ static void repeat_connects(void) {
 }
 
 // Returns whether the socket is as it is to be.
-static int bind_to(int socket, uint32_t interface) {
+static int bind_to(int socket, uint64_t cookie, uint32_t interface) {
     int index = (int)interface;
-    return interface == 0 || setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &index, sizeof index) == 0;
+    if (interface == 0) return 1;
+    if (setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &index, sizeof index) != 0) return 0;
+    *binding_of(cookie) = (struct trap_binding){cookie, interface};
+    return 1;
+}
+
+static uint64_t inode_of(int socket) {
+    struct stat file;
+    return fstat(socket, &file) == 0 ? file.st_ino : 0;
 }
 
 // Where paths are prohibited a call that may lead anywhere is refused; where it can't come to anything the kernel says so.
@@ -435,21 +493,22 @@ static void take_connect(const struct trap_notification *call) {
         return let_go(call->id);
     }
     message.cookie = trap_socket_cookie(socket);
+    message.inode = inode_of(socket);
     if (protocol == TRAP_PROTOCOL_MPTCP) message.flags |= TRAP_IS_MPTCP;
-    if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
-    if (is_bound(socket, message.own)) message.flags |= TRAP_IS_BOUND;
+    if (is_bound(socket, message.cookie, message.own)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
     remember(&message);
     int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(known, &message);
     if (is_decided) {
         if (!(message.flags & TRAP_IS_BOUND)) {
             message.interface = known->interface;
-            if (!bind_to(socket, known->interface) && run->launch->is_strict) {
+            if (!bind_to(socket, message.cookie, known->interface) && run->launch->is_strict) {
                 close(socket);
                 return answer(call->id, ENETUNREACH, 0);
             }
         }
     } else {
+        if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
         int patience = run->launch->is_strict ? STRICT_PATIENCE
             : policy_patience(
                 message.flags & TRAP_NONBLOCKING ? run->launch->patience : run->launch->blocking_patience);
@@ -480,7 +539,8 @@ static void settle_connect(struct parked *call, const struct trap_message *verdi
     uint64_t id = call->id;
     int error = verdict->error;
     if (!error && !(call->question.flags & TRAP_IS_BOUND)) {
-        if (!bind_to(call->socket, verdict->interface) && run->launch->is_strict) error = ENETUNREACH;
+        int is_done = bind_to(call->socket, call->question.cookie, verdict->interface);
+        if (!is_done && run->launch->is_strict) error = ENETUNREACH;
         if (verdict->flags & TRAP_MAY_KEEP) {
             struct destination *known = place_of(&call->question);
             known->family = call->question.family;
@@ -511,18 +571,26 @@ static void give_up(struct parked *call) {
     unpark(call);
 }
 
+// A duplicate of a descriptor of the caller's, where it is that socket still; -1 with errno.
+static int duplicate_of(pid_t thread, int number, uint64_t cookie) {
+    int socket = duplicate(thread, number);
+    if (socket < 0 || trap_socket_cookie(socket) == cookie) return socket;
+    close(socket);
+    errno = EBADF;
+    return -1;
+}
+
 static void lend(const struct trap_message *request) {
-    struct trap_message message = {.kind = TRAP_LENT, .sequence = request->sequence, .cookie = request->cookie};
-    int socket = duplicate(request->thread, request->descriptor);
-    if (socket < 0) {
-        message.error = errno;
-    } else if (trap_socket_cookie(socket) != request->cookie) {
-        // The number is another file's by now.
-        message.error = EBADF;
-        close(socket);
-        socket = -1;
+    struct trap_message message = {
+        .kind = TRAP_LENT, .sequence = request->sequence, .cookie = request->cookie, .descriptor = request->descriptor};
+    int socket = duplicate_of(request->thread, message.descriptor, request->cookie);
+    if (socket < 0 && errno == EBADF) {
+        message.descriptor = find_moved(request->thread, request->inode);
+        socket = message.descriptor < 0 ? -1 : duplicate_of(request->thread, message.descriptor, request->cookie);
+        errno = EBADF;
     }
-    trap_send(run->trap_end, &message, socket);
+    if (socket < 0) message.error = errno;
+    if (trap_send(run->trap_end, &message, socket) != 0) note_missed();
     if (socket >= 0) close(socket);
 }
 
@@ -665,11 +733,8 @@ static void give_up_late_ones(void) {
 }
 
 static void find_own_namespace(void) {
-    struct stat namespace;
-    if (stat("/proc/self/ns/net", &namespace) == 0) {
-        own_device = namespace.st_dev;
-        own_namespace = namespace.st_ino;
-    }
+    ssize_t length = readlink("/proc/self/ns/net", own_namespace, sizeof own_namespace - 1);
+    own_namespace[length < 0 ? 0 : length] = 0;
     own_user = geteuid();
     own_group = getegid();
 }

@@ -43,7 +43,6 @@ enum {
     TRAP_FILTER_NEW_LISTENER = 1 << 3,
     TRAP_FILTER_WAIT_KILLABLE = 1 << 5,  // Linux 5.19
     TRAP_ANSWER_CONTINUE = 1,
-    TRAP_INJECT_AND_ANSWER = 1 << 1,  // Linux 5.14
     TRAP_SYNCHRONOUS_WAKE = 1,        // Linux 6.6
     TRAP_PIDFD_THREAD = 0x80,         // O_EXCL; Linux 6.9
     TRAP_PROTOCOL_MPTCP = 262,
@@ -54,7 +53,13 @@ enum {
 #define TRAP_IOCTL_INJECT _IOW('!', 3, struct trap_injection)
 #define TRAP_IOCTL_SET_FLAGS _IOW('!', 4, uint64_t)
 
-enum { TRAP_SLOTS = 128, TRAP_CONNECTS_KEPT = 256 };
+enum { TRAP_SLOTS = 128, TRAP_CONNECTS_KEPT = 256, TRAP_BINDINGS_KEPT = 1024 };
+
+// The interface that a trap has bound a socket to.
+struct trap_binding {
+    uint64_t cookie;
+    uint32_t interface;
+};
 
 // In shared memory. It outlives each process that it is about, so all that a successor has to know is here.
 struct trap_page {
@@ -83,6 +88,10 @@ struct trap_page {
     // The last connects, for a policy that takes over.
     struct trap_message connects[TRAP_CONNECTS_KEPT];
     _Atomic uint32_t connect_count;
+    // Each in the place that its cookie names: the last of those that share one.
+    struct trap_binding bindings[TRAP_BINDINGS_KEPT];
+    // Messages that found no room.
+    _Atomic uint32_t missed;
     // An eventfd that wakes the guard.
     int poke;
 };

@@ -97,9 +97,6 @@
         }
 
         func export(_ path: PathSnapshot) {
-            // Those that were skipped count too; what was told before the service started does not.
-            updates.increment(by: generation == 0 ? 1 : Int64(clamping: path.generation - generation))
-            generation = path.generation
             for (type, meter) in paths { meter.set(path.interfaces.count { $0.type.value == type }) }
             expensive.set(path.isExpensive ? 1 : 0)
             constrained.set(path.isConstrained ? 1 : 0)
@@ -108,6 +105,10 @@
             }
             seenResumes = path.resumes
             exportCounters()
+            // Last: what reads the metrics meanwhile finds no update counted whose values aren't there. Those that were skipped
+            // count too; what was told before the service started does not.
+            updates.increment(by: generation == 0 ? 1 : Int64(clamping: path.generation - generation))
+            generation = path.generation
         }
 
         func exportCounters() {

@@ -1,6 +1,6 @@
 import Multipath
 
-/// What a run says, where it is asked to. Everything happens on the event thread.
+/// What a run says, where it is asked to: on the event thread, but for the report.
 package protocol ProgramConsole: Sendable {
     /// A socket is the kernel's own.
     func plain(_ thread: Int32, _ reason: PlainReason)
@@ -14,8 +14,10 @@ package protocol ProgramConsole: Sendable {
     func option(_ option: LackingOption, of program: String)
     /// The first connection that is not steered, and why.
     func unsteered(_ limit: ControlLimit)
-    /// The program has ended.
-    func report(_ ledger: SocketLedger)
+    /// The program has ended. On a thread of its own, which may wait.
+    ///
+    /// - Parameter missed: calls that the ledger does not know of.
+    func report(_ ledger: SocketLedger, missed: Int)
 }
 
 /// An option of TCP sockets that MPTCP sockets lack, and that is taken as set: it wishes for more or less of something, and has

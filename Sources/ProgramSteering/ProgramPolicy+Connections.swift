@@ -9,6 +9,8 @@ extension ProgramPolicy {
     struct Look {
         var pause: Duration
         var since: MonotonicTime
+        /// Whether a timer waits to look; else the trap has been asked for a duplicate.
+        var isScheduled = false
     }
 
     private static let firstLook = Duration.milliseconds(1)
@@ -32,26 +34,42 @@ extension ProgramPolicy {
     }
 
     func scheduleLook(_ cookie: UInt64, _ pause: Duration) {
+        guard looks[cookie]?.isScheduled == false else { return }
+        looks[cookie]?.isScheduled = true
         _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
             guard looks[cookie] != nil else { return }
-            guard loans.count < Self.mostLooks else { return scheduleLook(cookie, Self.crowdedLook) }
+            looks[cookie]?.isScheduled = false
+            guard loans.count < Self.mostLooks, !channel.isCrowded else {
+                return scheduleLook(cookie, Self.crowdedLook)
+            }
             borrow(cookie) { [self] in lookedAt(cookie, $0) }
         }
     }
 
+    /// What the trap was asked for and has not given is lost with it.
+    func forgetLoans() {
+        loans = [:]
+        for (cookie, look) in looks { scheduleLook(cookie, look.pause) }
+    }
+
     /// Gets a duplicate of a program's socket for the moment of a call; nil where there is none to be had.
     private func borrow(_ cookie: UInt64, _ body: @escaping (CInt?) -> Void) {
-        guard let socket = ledger[cookie], loans.count < Self.mostLoans else { return body(nil) }
+        guard let socket = ledger[cookie], loans.count < Self.mostLoans, !channel.isCrowded else {
+            return body(nil)
+        }
         lastLoan = max(1, lastLoan &+ 1)
-        loans[lastLoan] = body
+        loans[lastLoan] = (cookie, body)
         var message = trap_message(TRAP_BORROW, sequence: lastLoan)
         (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
-        message.cookie = cookie
+        (message.cookie, message.inode) = (cookie, socket.inode)
         channel.send(message)
     }
 
     func lent(_ message: trap_message, _ descriptor: CInt?) {
-        loans.removeValue(forKey: message.sequence)?(descriptor)
+        guard let loan = loans.removeValue(forKey: message.sequence) else { return }
+        // The program may have moved it.
+        if descriptor != nil { ledger.update(loan.cookie) { $0.descriptor = message.descriptor } }
+        loan.body(descriptor)
     }
 
     private func lookedAt(_ cookie: UInt64, _ descriptor: CInt?) {
@@ -69,7 +87,7 @@ extension ProgramPolicy {
             let waited = look.since.duration(to: .now)
             guard waited < Self.longestHandshake else {
                 looks[cookie] = nil
-                return
+                return ended(cookie, .failed)
             }
             let longest = waited < Self.longHandshake ? Self.longestLook : Self.lateLook
             look.pause = min(look.pause * 2, longest)
@@ -83,6 +101,8 @@ extension ProgramPolicy {
 
     private func ended(_ cookie: UInt64, _ state: ProgramSocket.State) {
         ledger.update(cookie) { $0.state = state }
+        // A socket that has failed may connect again.
+        if state == .brief, !configuration.keepsEnded { ledger.forget(cookie) }
     }
 
     private func connected(_ cookie: UInt64, _ facts: LentSocket.Facts, _ descriptor: CInt) {
@@ -92,7 +112,7 @@ extension ProgramPolicy {
         if let token = facts.token, socket.level == .perConnectionByBroker {
             supply.attach(token, by: descriptor)
         }
-        console.connected(socket)
+        voice?.connected(socket)
         if let limit = socket.level.limit, facts.token != nil { noteUnsteered(limit) }
         follow(socket, descriptor)
     }
@@ -108,6 +128,7 @@ extension ProgramPolicy {
         }
         guard let follower else { return }
         followers[cookie] = follower
+        ledger.update(cookie) { $0.isFollowed = true }
         let events = follower.events
         // This object lives for as long as the process.
         Task { [self] in
@@ -117,12 +138,12 @@ extension ProgramPolicy {
     }
 
     private func happened(_ event: ConnectionEvent, to cookie: UInt64) {
-        guard let socket = ledger[cookie] else { return }
         if case .closed(let report) = event {
             followers[cookie] = nil
-            ledger.update(cookie) { $0.report = report }
-        } else {
-            console.event(event, of: socket)
+            ledger.update(cookie) { ($0.report, $0.isFollowed) = (report, false) }
+            if !configuration.keepsEnded { ledger.forget(cookie) }
+        } else if let socket = ledger[cookie] {
+            voice?.event(event, of: socket)
         }
     }
 }

@@ -19,6 +19,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         package var blockingPatience = Duration.milliseconds(250)
         /// Whether paths are prohibited: what can't be looked at is refused then.
         package var isStrict = false
+        /// Whether what became of connections that have ended is to be told at the end.
+        package var keepsEnded = false
 
         package init() {}
     }
@@ -29,7 +31,9 @@ package final class ProgramPolicy: @unchecked Sendable {
     let monitor: PathMonitor
     let supply: SocketSupply
     private let chooser: PathChooser
-    let console: any ProgramConsole
+    private let console: any ProgramConsole
+    /// What is told of events; nil once the report is told, which is the last word.
+    var voice: (any ProgramConsole)? { isReported ? nil : console }
     var thread: EventThread { monitor.runtime.thread }
 
     var ledger = SocketLedger()
@@ -43,6 +47,8 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var hasPaths = false
     private var isReady = false
     private var isReported = false
+    private var isReportWritten = false
+    private var isOver = false
     /// Whether paths are prohibited.
     private var isStrict: Bool { configuration.isStrict }
     /// Whether the last socket can be steered.
@@ -50,18 +56,22 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var hasToldUnsteered = false
     private var toldOptions: Set<String> = []
     private static let mostOptions = 1_000
+    private static let mostLevels = 1_024
     /// Whether the trap has got a socket for later.
     private var hasReserve = false
     private var generation: UInt32 = 0
     /// Sockets whose handshakes are under way, with the pause until the next look.
     var looks: [UInt64: Look] = [:]
     /// What waits for a duplicate that the trap was asked for.
-    var loans: [UInt32: (CInt?) -> Void] = [:]
+    var loans: [UInt32: (cookie: UInt64, body: (CInt?) -> Void)] = [:]
     var lastLoan: UInt32 = 0
     var followers: [UInt64: ConnectionFollower] = [:]
 
     /// How long the first snapshot and the first sockets are waited for before calls are taken all the same.
-    private static let beginning = Duration.milliseconds(300)
+    private static let beginning = Duration.seconds(1)
+    /// How long a socket for later waits for an `mpathd` that is slow; one that a call waits for has `patience`.
+    private static let reservePatience = Duration.seconds(1)
+    private static let slowBrokerPause = Duration.milliseconds(10)
 
     /// - Parameters:
     ///   - channel: the policy's end, which is this object's from now on.
@@ -123,13 +133,11 @@ package final class ProgramPolicy: @unchecked Sendable {
             // Of the first trap, too, which has what was sent before it began.
             reserved = []
             for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
-            // What the one before was asked for and has not answered.
-            loans = [:]
-            for (cookie, look) in looks { scheduleLook(cookie, look.pause) }
+            forgetLoans()
         case TRAP_SOCKET_GIVEN: given(message)
         case TRAP_SOCKET_PLAIN:
             ledger.madePlain()
-            console.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
+            voice?.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
         case TRAP_SOCKET_WANTED: wanted(message)
         case TRAP_CONNECTS: connects(message)
         case TRAP_UNEXAMINED: ledger.unexamined()
@@ -139,17 +147,36 @@ package final class ProgramPolicy: @unchecked Sendable {
         case TRAP_OVER:
             // The waiter's word may come later, or never where it was killed.
             report()
-            ProcessEnvironment.exit(0)
+            isOver = true
+            if isReportWritten { ProcessEnvironment.exit(0) }
         default: break
         }
     }
 
     // MARK: Sockets
 
+    /// Makes a socket, and another where `mpathd` was too slow for it, until there is no time left. A socket that is not
+    /// prepared is not steered for as long as it lives.
+    private func make(
+        _ family: IPAddress.Family, until deadline: MonotonicTime,
+        _ completion: @escaping (Result<SuppliedSocket, SystemError>) -> Void
+    ) {
+        supply.make(family) { [self] made in
+            guard case .success(let socket) = made, socket.level.limit == .brokerSilent, .now < deadline
+            else {
+                return completion(made)
+            }
+            _ = thread.schedule(at: .now.advanced(by: Self.slowBrokerPause)) { [self] in
+                make(family, until: deadline, completion)
+            }
+        }
+    }
+
     private func refill(_ family: IPAddress.Family) {
         guard !isStrict || isSteering else { return becomeReady(isLate: true) }
+        let deadline = MonotonicTime.now.advanced(by: Self.reservePatience)
         for _ in 0..<reserve.order(family) {
-            supply.make(family) { [self] made in
+            make(family, until: deadline) { [self] made in
                 guard case .success(let socket) = made else {
                     reserve.made(family, isKept: false)
                     hasReserve = true
@@ -168,7 +195,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func wanted(_ question: trap_message) {
         let family = question.addressFamily
         reserve.missed(family)
-        supply.make(family) { [self] made in
+        make(family, until: .now.advanced(by: configuration.patience)) { [self] made in
             var message = trap_message(TRAP_GIVE, sequence: question.sequence)
             guard case .success(let socket) = made else { return channel.send(message) }
             isSteering = socket.level.isPerConnection
@@ -185,6 +212,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func hand(_ socket: SuppliedSocket, _ family: IPAddress.Family, _ message: inout trap_message) {
         message.family = UInt16(family == .ipv4 ? TRAP_IPV4.rawValue : TRAP_IPV6.rawValue)
         message.cookie = trap_socket_cookie(socket.number)
+        // What a trap had in reserve when it was killed no program gets. The kernel counts cookies upward.
+        if levels.count >= Self.mostLevels {
+            for cookie in levels.keys.sorted().prefix(Self.mostLevels / 2) { levels[cookie] = nil }
+        }
         levels[message.cookie] = socket.level
         channel.send(message, passing: socket)
     }
@@ -212,6 +243,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
         ledger.update(message.cookie) {
             $0.program = OtherProcess.name(of: message.thread)
+            $0.inode = message.inode
             if !isMPTCP {
                 $0.level = .observeOnly(because: .plainTCP)
             } else if isInherited, let level = supply.level {
@@ -239,7 +271,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         case .refuse:
             ledger.refused(message.cookie)
             looks[message.cookie] = nil
-            if let socket = ledger[message.cookie] { console.refused(socket) }
+            if let socket = ledger[message.cookie] { voice?.refused(socket) }
             answer(message, nil, error: CInt(TRAP_UNREACHABLE.rawValue))
         case .bind(let ways):
             guard !isBound, let first = ways.first else { return answer(message, nil) }
@@ -279,7 +311,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     func noteUnsteered(_ limit: ControlLimit) {
         guard !hasToldUnsteered else { return }
         hasToldUnsteered = true
-        console.unsteered(limit)
+        voice?.unsteered(limit)
     }
 
     private func noteOption(_ message: trap_message) {
@@ -287,7 +319,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             let program = OtherProcess.name(of: message.thread),
             toldOptions.count < Self.mostOptions, toldOptions.insert("\(program) \(option)").inserted
         else { return }
-        console.option(option, of: program)
+        voice?.option(option, of: program)
     }
 
     // MARK: The end
@@ -299,9 +331,16 @@ package final class ProgramPolicy: @unchecked Sendable {
             let carried = follower.transferReport()
             ledger.update(cookie) { $0.report = carried }
         }
-        console.report(ledger)
-        trap_report_is_written(page)
-        // What outlives the program has nothing to say any more, and keeps no pipe open.
-        trap_release_error()
+        // A reader that is behind holds a thread of its own up, and no connection.
+        EventThread(name: "report", mayWait: true).submit { [self, ledger] in
+            console.report(ledger, missed: Int(trap_missed_messages(page)))
+            trap_report_is_written(page)
+            // What outlives the program has nothing to say any more, and keeps no pipe open.
+            trap_release_error()
+            thread.submit { [self] in
+                isReportWritten = true
+                if isOver { ProcessEnvironment.exit(0) }
+            }
+        }
     }
 }

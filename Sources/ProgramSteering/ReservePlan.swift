@@ -3,7 +3,7 @@ import Multipath
 /// How many sockets are kept ready, so that the program's call need not wait while one is prepared.
 package struct ReservePlan: Sendable {
     /// As many as the trap keeps of one family (`RESERVE`).
-    package static let most = 8
+    package static let most = 32
     private static let least: [IPAddress.Family: Int] = [.ipv4: 3, .ipv6: 2]
 
     private var wanted: [IPAddress.Family: Int] = Self.least

@@ -1,5 +1,5 @@
 // What became of each socket of a program, as far as its calls tell. The end of a socket is no call that is seen: those that were
-// never connected are forgotten when there are too many.
+// never connected are forgotten when there are too many, and so are connections that have ended.
 
 import Multipath
 
@@ -38,6 +38,10 @@ package struct ProgramSocket: Sendable, Hashable {
     package var interface: String?
     /// What its connection carried; nil until it has ended, and for one that is not followed.
     package var report: TransferReport?
+    /// The socket's file; 0 where it is not known.
+    package var inode: UInt64 = 0
+    /// Whether its connection is followed now.
+    package var isFollowed = false
 
     package init(
         cookie: UInt64, thread: Int32, descriptor: Int32, level: ControlLevel, state: State = .made
@@ -79,18 +83,22 @@ package struct SocketLedger: Sendable {
         package var connects = 0
         package var refused = 0
         package var unexamined = 0
+        /// Sockets of which nothing is kept but that they were.
+        package var forgotten = 0
 
         package init() {}
     }
 
     package private(set) var totals = Totals()
     private var sockets: [UInt64: ProgramSocket] = [:]
-    /// In the order in which they were made.
+    /// In the order in which they were made; those that are forgotten stand here until there are many of them.
     private var order: [UInt64] = []
-    /// Those that are kept at most: of the others only the totals tell.
+    /// Those that are kept at most, beside what is connecting or followed: of the others only the totals tell.
     private let capacity: Int
+    /// How many there are when it is next looked whether some can go.
+    private var nextLook: Int
 
-    package init(capacity: Int = 16_384) { self.capacity = capacity }
+    package init(capacity: Int = 4_096) { (self.capacity, nextLook) = (capacity, capacity) }
 
     package subscript(cookie: UInt64) -> ProgramSocket? { sockets[cookie] }
 
@@ -136,16 +144,27 @@ package struct SocketLedger: Sendable {
         sockets[cookie] = socket
     }
 
+    /// Nothing more happens to a socket, and no report will tell of it.
+    package mutating func forget(_ cookie: UInt64) {
+        guard sockets.removeValue(forKey: cookie) != nil else { return }
+        totals.forgotten += 1
+    }
+
     private mutating func insert(_ socket: ProgramSocket) {
         if sockets.updateValue(socket, forKey: socket.cookie) == nil { order.append(socket.cookie) }
-        guard order.count > capacity else { return }
-        // A quarter at once, so that this is rare. What connects stays for as long as there is room.
-        var room = order.count - capacity * 3 / 4
+        guard order.count > nextLook else { return }
+        // Many at once, so that this is rare.
+        let newest = socket.cookie
+        var room = sockets.count - capacity * 3 / 4
         order.removeAll { cookie in
-            guard room > 0, sockets[cookie]?.state != .connecting else { return false }
+            guard let socket = sockets[cookie] else { return true }
+            let isLive = socket.isFollowed || socket.state == .connecting
+            guard room > 0, !isLive, cookie != newest else { return false }
             room -= 1
             sockets[cookie] = nil
+            totals.forgotten += 1
             return true
         }
+        nextLook = max(capacity, order.count + capacity / 4)
     }
 }

@@ -43,6 +43,9 @@ final class TrapChannel {
         }
     }
 
+    /// Whether the trap is so far behind that what can be asked later is to be asked later.
+    var isCrowded: Bool { backlog.count >= Self.mostInBacklog }
+
     /// Sends a message, now or as soon as the trap has room for it.
     ///
     /// - Parameter socket: one for the trap to have, too.
@@ -52,8 +55,6 @@ final class TrapChannel {
     }
 
     private func keep(_ message: trap_message, _ socket: SuppliedSocket?) {
-        // A look can be taken later; the trap waits for the rest.
-        if backlog.count >= Self.mostInBacklog, message.kind == TRAP_BORROW.rawValue { return }
         backlog.append((message, socket))
         guard timer == nil else { return }
         timer = thread.schedule(at: .now.advanced(by: Self.pause)) { [unowned self] in

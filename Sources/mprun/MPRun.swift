@@ -129,6 +129,7 @@ struct MPRun: ParsableCommand {
             to: &configuration.connection, interfaces: InterfaceNames.all())
         configuration.isStrict = !prohibit.isEmpty || require != nil
         let console = RunConsole(json: json, verbose: verbose, list: list, report: report, quiet: quiet)
+        configuration.keepsEnded = console.concludes
         let launch = ProgramLaunch(
             argumentCount: arguments.count, tcpPrograms: tcpFor,
             keepsError: console.speaks, awaitsReport: console.concludes,

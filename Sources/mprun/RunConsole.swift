@@ -67,9 +67,9 @@ struct RunConsole: ProgramConsole {
         }
     }
 
-    func report(_ ledger: SocketLedger) {
+    func report(_ ledger: SocketLedger, missed: Int) {
         if json {
-            return Diagnostics.write(JSONLine.text(RunReport(ledger, isList: list)))
+            return Diagnostics.write(JSONLine.text(RunReport(ledger, isList: list, missed: missed)))
         }
         let shown = ledger.all.filter { list || $0.hasConnection }
         guard list || report else { return }
@@ -79,6 +79,10 @@ struct RunConsole: ProgramConsole {
             for line in transfer.lines { Diagnostics.write(TerminalText.safe(line)) }
         }
         say("\(ledger.totals.words)")
+        if ledger.totals.forgotten > 0 {
+            say("of \(ledger.totals.forgotten) sockets nothing was kept: there were too many")
+        }
+        if missed > 0 { say("not counted: \(missed) calls, because there were too many at once") }
     }
 
     /// - Parameter always: whether a person who did not ask for events is told, too.

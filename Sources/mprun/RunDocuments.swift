@@ -7,9 +7,14 @@ import ProgramSteering
 struct RunReport: Encodable {
     private let ledger: SocketLedger
     private let isList: Bool
+    private let missed: Int
 
-    /// - Parameter isList: whether sockets that had no connection are told of, too.
-    init(_ ledger: SocketLedger, isList: Bool) { (self.ledger, self.isList) = (ledger, isList) }
+    /// - Parameters:
+    ///   - isList: whether sockets that had no connection are told of, too.
+    ///   - missed: calls that the ledger does not know of.
+    init(_ ledger: SocketLedger, isList: Bool, missed: Int) {
+        (self.ledger, self.isList, self.missed) = (ledger, isList, missed)
+    }
 
     func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: AnyKey.self)
@@ -19,6 +24,8 @@ struct RunReport: Encodable {
         try object.encode(ledger.totals.connects, forKey: AnyKey("connects"))
         try object.encode(ledger.totals.refused, forKey: AnyKey("refused"))
         try object.encode(ledger.totals.unexamined, forKey: AnyKey("unexamined"))
+        try object.encode(ledger.totals.forgotten, forKey: AnyKey("forgotten"))
+        try object.encode(missed, forKey: AnyKey("not_counted"))
         try object.encode(
             ledger.all.filter { isList || $0.hasConnection }.map(SocketDocument.init),
             forKey: AnyKey("sockets"))

@@ -72,7 +72,7 @@
         @Option(
             help: ArgumentHelp("How much to fetch ahead of the player: 30s, 2m.", valueName: "duration"),
             transform: Duration.argument)
-        var buffer: Duration = .seconds(30)
+        var buffer: Duration?
 
         @Option(
             help: ArgumentHelp("Give up where nothing comes for so long.", valueName: "duration"),
@@ -141,7 +141,9 @@
                     "standard output is a terminal; pipe it to a player (| mpv -), or use --record or --serve"
                 )
             }
-            if buffer <= .zero { throw ValidationError("--buffer: there has to be something in it") }
+            if let buffer, buffer <= .zero {
+                throw ValidationError("--buffer: there has to be something in it")
+            }
         }
 
         func run() async throws {
@@ -166,7 +168,7 @@
             var options = StreamOptions()
             options.maximumRate = maxRate
             options.expensiveRate = expensiveRate
-            options.bufferTarget = buffer
+            if let buffer { (options.bufferTarget, options.longestBuffer) = (buffer, buffer) }
             options.patience = patience
             options.isRecording = record != nil
             let console = StreamConsole(
@@ -270,13 +272,15 @@
         @Sendable
         static func parse(_ text: String) throws -> HTTPField {
             let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            // A field's value has no space at its ends (RFC 9110 section 5.5), and people write one behind the colon.
+            let value = String(parts.last?.drop { $0 == " " } ?? "")
             guard parts.count == 2, let name = HTTPField.Name(String(parts[0])),
-                HTTPField.isValidValue(String(parts[1]))
+                HTTPField.isValidValue(value)
             else {
                 throw ValidationError(
                     "'\(TerminalText.safe(text))' is no field; write one as 'Referer: https://…'")
             }
-            return HTTPField(name: name, value: String(parts[1].drop { $0 == " " }))
+            return HTTPField(name: name, value: value)
         }
     }
 #endif

@@ -37,6 +37,28 @@ struct AdaptationTests {
         #expect(choices[2] >= 2)
     }
 
+    @Test("leaves less room the fuller the buffer is, up to all that the path carries")
+    func growing() {
+        // 0.5 of 3.4 Mbit/s at 10 s, 0.7 at 20 s, 0.9 at 30 s.
+        let choices = [10.5, 22, 30].map { buffer in
+            var adaptation = Adaptation(rates: [400_000, 1_500_000, 2_300_000, 3_000_000])
+            return adaptation.choose(situation(buffer: buffer, throughput: 3.4e6, current: 0))
+        }
+        #expect(choices == [1, 2, 3])
+    }
+
+    @Test(
+        "keeps what is played where the path carries it, so that it does not go up and down with the buffer")
+    func keeping() {
+        func choice(buffer: Double, throughput: Double = 3.4e6) -> Int {
+            var adaptation = Adaptation(rates: [400_000, 1_500_000, 2_300_000, 3_000_000])
+            return adaptation.choose(situation(buffer: buffer, throughput: throughput, current: 3))
+        }
+        #expect(choice(buffer: 25) == 3)
+        #expect(choice(buffer: 25, throughput: 2e6) < 3)
+        #expect(choice(buffer: 12) < 3)
+    }
+
     @Test("is never above what the path carries, however full the buffer is, except to stay")
     func cap() {
         var adaptation = Adaptation(rates: rates)

@@ -62,6 +62,19 @@ struct ResourceHeadTests {
                 == ResourceHead.Plan(skipped: 100, total: 50))
     }
 
+    @Test("whose file ends before the range does makes the resource unusable")
+    func beyond() {
+        let range = MediaPlaylist.ByteRange(start: 100, length: 50)
+        let failure = FetchFailure(
+            kind: .unusable, reason: "the server has 120 bytes, the playlist wants those up to 150")
+        for head in [
+            ResourceHead(status: 206, contentRange: "bytes 100-119/120"),
+            ResourceHead(status: 200, contentLength: 120),
+        ] {
+            #expect(throws: failure) { try head.plan(for: request(range)) }
+        }
+    }
+
     @Test("that says 416 to a request for the rest of a whole means that all is there")
     func complete() throws {
         let plan = try ResourceHead(status: 416, contentRange: "bytes */300").plan(for: request(offset: 300))

@@ -21,6 +21,18 @@ struct SimulatedStream {
         var breaks: (inout SplitMix64) -> Bool = { _ in false }
         /// What the server says to a request for a segment; nil for the segment.
         var refusal: (_ variant: Int, _ number: Int64, inout SplitMix64) -> FetchFailure? = { _, _, _ in nil }
+        /// What the server says to a request for anything else; nil for what was asked for.
+        var otherRefusal: (FetchRequest.Purpose, inout SplitMix64) -> FetchFailure? = { _, _ in nil }
+        /// Whether the server sends everything where the rest was asked for.
+        var ignoresRanges: (inout SplitMix64) -> Bool = { _ in false }
+        /// Whether segments are encrypted, and how many of them have the same key.
+        var segmentsPerKey: Int64?
+        /// Whether each variant has an initialization section.
+        var hasMaps = false
+        /// Whether the output takes what it gets.
+        var takes = true
+        /// Whether the playlist says that a segment is missing.
+        var isGap: (_ variant: Int, _ number: Int64) -> Bool = { _, _ in false }
     }
 
     private struct Transfer {
@@ -36,13 +48,19 @@ struct SimulatedStream {
     private var random: SplitMix64
     private(set) var now = 0.0
     private var transfers: [FetchID: Transfer] = [:]
-    private(set) var events: [StreamEvent] = []
+    private(set) var told: [(time: Double, event: StreamEvent)] = []
+    var events: [StreamEvent] { told.map(\.event) }
     private(set) var delivered: [(variant: Int, number: Int64, isDiscontinuous: Bool)] = []
     private var segments: [FetchID: (variant: Int, number: Int64)] = [:]
     private(set) var fetched: [(time: Double, request: FetchRequest)] = []
     private(set) var outcome: StreamReport.Outcome?
     private(set) var faults: [String] = []
     private var path: StreamPath?
+    /// Paths beside the one that carries.
+    var others: [StreamPath] = []
+    private var maps: [FetchID: Int] = [:]
+    private var deliveredMap: Int?
+    private var keys: Set<URL> = []
     private var pending: [(seconds: Double, bytes: Int64)] = []
 
     init(_ world: World, options: StreamOptions = StreamOptions(), seed: UInt64 = 1) {
@@ -63,10 +81,10 @@ struct SimulatedStream {
             let path = world.path(now)
             if path != self.path {
                 self.path = path
-                perform(.paths(path.map { [$0] } ?? []))
+                perform(.paths((path.map { [$0] } ?? []) + others))
             }
             for id in transfers.keys.sorted(by: { $0.number < $1.number }) { advance(id) }
-            while let first = pending.first {
+            while world.takes, let first = pending.first {
                 pending.removeFirst()
                 perform(.taken(seconds: first.seconds, bytes: first.bytes))
             }
@@ -86,6 +104,13 @@ struct SimulatedStream {
                 transfers[id] = nil
                 return perform(.failed(id, failure))
             }
+            if !isSegment(transfer.request),
+                let failure = world.otherRefusal(transfer.request.purpose, &random)
+            {
+                transfers[id] = nil
+                return perform(.failed(id, failure))
+            }
+            if transfer.received > 0, world.ignoresRanges(&random) { transfer.received = 0 }
             transfers[id] = transfer
             perform(.head(id, offset: transfer.received, total: transfer.total, validator: nil))
             guard transfers[id] != nil else { return }
@@ -105,12 +130,17 @@ struct SimulatedStream {
         }
     }
 
+    private func isSegment(_ request: FetchRequest) -> Bool {
+        if case .segment = request.purpose { true } else { false }
+    }
+
     private func variant(of request: FetchRequest) -> Int {
         Int(request.resource.url.lastPathComponent.prefix { $0 != "-" && $0 != "." }) ?? 0
     }
 
     private mutating func finish(_ transfer: Transfer) {
         guard case .playlist(let variant) = transfer.request.purpose else {
+            if case .key = transfer.request.purpose { keys.insert(transfer.request.resource.url) }
             return perform(.finished(transfer.request.id))
         }
         let playlist: Playlist
@@ -135,11 +165,20 @@ struct SimulatedStream {
         }
         return MediaPlaylist(
             targetDuration: world.duration, mediaSequence: Int64(first),
-            segments: (first..<max(end, first)).map {
-                .init(
-                    number: Int64($0), resource: .init(url: Self.place("\(variant)-\($0).ts")),
-                    duration: world.duration)
-            }, isEnded: end == world.segments)
+            segments: (first..<max(end, first)).map { segment(Int64($0), of: variant) },
+            isEnded: end == world.segments)
+    }
+
+    private func segment(_ number: Int64, of variant: Int) -> MediaPlaylist.Segment {
+        var resource = MediaPlaylist.Resource(url: Self.place("\(variant)-\(number).ts"))
+        if let count = world.segmentsPerKey {
+            resource.encryption = .init(
+                keyURL: Self.place("\(number / count).key"),
+                initializationVector: [UInt8](repeating: 0, count: 16))
+        }
+        return MediaPlaylist.Segment(
+            number: number, resource: resource, duration: world.duration, isGap: world.isGap(variant, number),
+            initialization: world.hasMaps ? .init(url: Self.place("init-\(variant).mp4")) : nil)
     }
 
     private mutating func perform(_ input: StreamMachine.Input) {
@@ -155,12 +194,13 @@ struct SimulatedStream {
                 faults.append("\(id) is not under way, and cancelled")
             }
         case .discard, .report(.segment): break
-        case .report(let event): events.append(event)
+        case .report(let event): told.append((now, event))
         case .deliver(let delivery):
             guard let segment = segments.removeValue(forKey: delivery.segment) else {
                 return faults.append("\(delivery.segment) is delivered, and was no whole segment")
             }
             if delivery.index != delivered.count { faults.append("piece \(delivery.index) is not the next") }
+            if world.hasMaps { checkMap(delivery, segment.variant) }
             if let last = delivered.last, segment.number <= last.number {
                 faults.append("segment \(segment.number) comes behind \(last.number)")
             }
@@ -170,17 +210,34 @@ struct SimulatedStream {
         }
     }
 
+    /// Media stand behind their own variant's initialization section.
+    private mutating func checkMap(_ delivery: StreamMachine.Delivery, _ variant: Int) {
+        if let initialization = delivery.initialization {
+            guard let map = maps[initialization] else {
+                return faults.append("\(initialization) is delivered, and was no initialization section")
+            }
+            deliveredMap = map
+        }
+        if deliveredMap != variant {
+            faults.append("a segment of \(variant) stands behind \(deliveredMap ?? -1)")
+        }
+    }
+
     private mutating func begin(_ request: FetchRequest) {
         fetched.append((now, request))
+        if case .initialization = request.purpose {
+            maps[request.id] = Int(request.resource.url.lastPathComponent.dropFirst(5).prefix { $0 != "." })
+        }
+        if let encryption = request.resource.encryption, !keys.contains(encryption.keyURL) {
+            faults.append("\(request.id) comes before its key")
+        }
         let total: Int64
         switch request.purpose {
         case .segment(let number):
             let variant = variant(of: request)
             total = Int64(world.rates[variant] * world.duration / 8)
             segments[request.id] = (variant, number)
-            if transfers.values.contains(where: {
-                if case .segment = $0.request.purpose { true } else { false }
-            }) {
+            if transfers.values.contains(where: { isSegment($0.request) }) {
                 faults.append("two segments are fetched at a time")
             }
             if request.offset > total { faults.append("\(request.offset) bytes are there of \(total)") }

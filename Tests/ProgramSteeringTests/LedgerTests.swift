@@ -62,6 +62,32 @@ struct LedgerTests {
         #expect(ledger.totals.made == 999)
     }
 
+    @Test("keeps what is followed, however much there is, and counts what it forgets")
+    func followed() {
+        var ledger = SocketLedger(capacity: 100)
+        for cookie in UInt64(1)...300 {
+            ledger.made(socket(cookie))
+            ledger.update(cookie) { $0.isFollowed = true }
+        }
+        #expect(ledger.all.count == 300)
+        for cookie in UInt64(1)...300 { ledger.update(cookie) { $0.isFollowed = false } }
+        for cookie in UInt64(301)...600 { ledger.made(socket(cookie)) }
+        #expect(ledger.all.count <= 100)
+        #expect(ledger.totals.forgotten == 600 - ledger.all.count)
+    }
+
+    @Test("is as large after many connections as after few, where nothing is kept of them")
+    func forgotten() {
+        var ledger = SocketLedger(capacity: 100)
+        for cookie in UInt64(1)...10_000 {
+            ledger.made(socket(cookie))
+            ledger.forget(cookie)
+        }
+        #expect(ledger.all.isEmpty)
+        #expect(ledger.totals.made == 10_000)
+        #expect(ledger.totals.forgotten == 10_000)
+    }
+
     @Test("a socket that is told of twice stands once")
     func twice() {
         var ledger = SocketLedger()

@@ -57,6 +57,9 @@ struct RunTests {
             $run -q -- $probe close-all $echo
             $run -q -- $probe forks 100
             $run -q -- $probe storm 1
+            $run -q -- $probe traced $echo
+            $run -q -- $probe compat
+            $run -q -- $probe clones $echo
             $run -q -- $run -q -- $probe epoll-first $echo
             $run -q -- $probe daemon $PWD/daemon $echo
             echo "back $?"
@@ -74,6 +77,16 @@ struct RunTests {
                 first number 3 mptcp 1 conversation 1
                 processes 100 mptcp 100 failed 0
                 signals many sockets many mptcp all failed 0
+                stops many outcome 11
+                mptcp 0 made
+                memory: 11
+                memory and files: 11
+                files: 11
+                no signal: 11
+                parent's parent: 11
+                process numbers: 11
+                network: 0
+                a thread with files of its own: 11
                 mptcp 1 told 1 error 0 by the first 1 by the copy 1
                 back 0
                 mptcp 1 conversation 1
@@ -107,6 +120,8 @@ struct RunTests {
             echo text | $run -q -- cat
             # The end of a pipe ends its writer: no signal is ignored that was not.
             $run -q -- bash -c 'yes | head -1; echo "${PIPESTATUS[0]}"'
+            # A service manager's sockets are for the process that it has started.
+            bash -c 'LISTEN_FDS=1 LISTEN_PID=$$ exec '"$run"' -q -- bash -c "test \$LISTEN_PID = \$\$ && echo listens"'
             """#)
         #expect(
             outcome.output == """
@@ -122,8 +137,50 @@ struct RunTests {
                 text
                 y
                 141
+                listens
 
                 """, "\(outcome)")
+    }
+
+    @Test("passes a signal on that is for it alone, and not one that the program has got as well")
+    func groupSignals() throws {
+        let outcome = try lab(
+            #"""
+            cat > counting << 'END'
+            trap 'count=$((count + 1)); echo "$count" > count' USR1
+            trap 'exit 0' TERM
+            echo $$ > ready
+            while :; do sleep 0.02; done
+            END
+            setsid $run -q -- bash counting &
+            group=$!
+            wait_for "the program" test -s ready
+            kill -USR1 -- -$group
+            wait_for "the first" grep -qx 1 count
+            kill -USR1 $group
+            wait_for "the second" grep -qx 2 count
+            kill -USR1 -- -$group
+            wait_for "the third" grep -qx 3 count
+            # What would come twice comes within milliseconds.
+            sleep 0.2
+            kill -TERM -- -$group
+            wait $group; echo "status $? signals $(cat count)"
+            for _ in $(seq 250); do pgrep -x 'path-.*' > /dev/null || break; sleep 0.02; done
+            """#)
+        #expect(outcome.output == "status 0 signals 3\n", "\(outcome)")
+    }
+
+    @Test("steers a connection that the program has moved to another number")
+    func moved() throws {
+        let outcome = try lab("$run --list -- $probe moved $echo 2>&1")
+        #expect(outcome.lines.first == "mptcp 1 conversations 20", "\(outcome)")
+        #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
+    }
+
+    @Test("chooses anew where a socket connects once more")
+    func again() throws {
+        let outcome = try lab("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")
+        #expect(outcome.output == "refused 1 command 0 conversation 1\n", "\(outcome)")
     }
 
     @Test("has no call fail while its own processes are killed, and serves again after that")
@@ -234,6 +291,66 @@ struct RunTests {
         #expect(outcome.output.contains(#""control":"per_connection_by_broker""#), "\(outcome)")
         #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
         #expect(outcome.lines.last == "kernel", "the setting is what it was: \(outcome)")
+    }
+
+    @Test("serves on what outlives the program, though its report finds no reader")
+    func unreadReport() throws {
+        let outcome = try lab(
+            """
+            mkfifo pipe; exec 7<>pipe
+            dd if=/dev/zero of=pipe bs=4096 count=16 oflag=nonblock 2> /dev/null
+            cat > both << 'END'
+            (while [ ! -e go ]; do sleep 0.1; done; $1 bench 20 $2 $3 20000 > late) &
+            $1 epoll-first $2 $3
+            END
+            $run --report -- sh both $probe $echo 2>&7
+            touch go
+            wait_for "what is left" grep -q connect late
+            head -1 late
+            sed -n 's/^socket p50 \\([0-9]*\\).*/\\1/p' late
+            for _ in $(seq 500); do pgrep -x 'path-.*' > /dev/null || break; sleep 0.02; done
+            echo "left behind: $(pgrep -x 'path-.*' | wc -l)"
+            """)
+        #expect(outcome.lines.count == 4 && outcome.lines[1] == "mptcp 20 of 20", "\(outcome)")
+        // Each waited for its full 60 ms while the policy was held up.
+        #expect(Int(outcome.lines.dropFirst(2).first ?? "").map { $0 < 40_000 } == true, "\(outcome)")
+        #expect(outcome.lines.last == "left behind: 0", "\(outcome)")
+    }
+
+    @Test("has MPTCP while mpathd has no room, and is steered by one that was killed and started again")
+    func daemons() throws {
+        let outcome = try lab(
+            """
+            export MPATHD_SOCKET=$PWD/mpathd.sock
+            plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
+            daemon='\(LabCommand.program("mpathd"))'
+            mkdir -m 700 journal
+            begin() {
+                RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
+                wait_for "mpathd" "$daemon" --status
+            }
+            begin
+            # As many as one user may have; the one that asks for the status is one more.
+            for number in $(seq 16); do
+                $plain $run -q -- bash -c 'while [ ! -e go ]; do sleep 0.1; done' & others+=($!)
+            done
+            wait_for "a full daemon" bash -c "! '$daemon' --status"
+            $plain $run --list -- curl -sS -o got http://server/3000 2> told; echo "status $? $(stat -c %s got)"
+            grep -o 'too_many_clients' told | head -1
+            touch go; wait "${others[@]}"
+            $plain $run --json -- curl -sS --limit-rate 2M -o half http://server/8000000 2> told & curl=$!
+            wait_for "the first half" test -s half
+            kill -KILL $server; wait $server 2> /dev/null
+            begin
+            wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"
+            $lab set wlan0 blackhole=both
+            wait $curl; echo "status $? $(stat -c %s half)"
+            cat told
+            """)
+        #expect(
+            outcome.lines.prefix(3) == ["status 0 3000", "too_many_clients", "status 0 8000000"], "\(outcome)"
+        )
+        #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
     }
 
     @Test("says what is wrong with its own arguments, and shows help with examples")

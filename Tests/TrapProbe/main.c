@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -63,9 +65,10 @@ static void show(const char *name, double *values, int count) {
     printf("%s p50 %.2f p90 %.2f p99 %.2f us\n", name, values[count / 2], values[count * 9 / 10], values[count * 99 / 100]);
 }
 
-// What the calls take: of socket(2), of one that is not trapped, and of connect(2) where there is a server.
+// What the calls take: of socket(2), of one that is not trapped, and of connect(2) where there is a server. Twenty of each, and then
+// a pause of so many microseconds.
 static int bench(int count, char **words) {
-    int times = atoi(words[0]);
+    int times = atoi(words[0]), pause = count > 3 ? atoi(words[3]) : 2000;
     double *made = malloc(sizeof *made * (size_t)times), *other = malloc(sizeof *other * (size_t)times);
     double *connected = malloc(sizeof *connected * (size_t)times);
     int connects = count > 1 && set_server(count - 1, words + 1), mptcp = 0;
@@ -88,7 +91,7 @@ static int bench(int count, char **words) {
             setsockopt(socket_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         }
         close(socket_);
-        if (round % 20 == 0) usleep(2000);
+        if (round % 20 == 0) usleep((useconds_t)pause);
     }
     printf("mptcp %d of %d\n", mptcp, times);
     show("socket", made, times);
@@ -158,6 +161,20 @@ static int calls(int count, char **words) {
         close(socket_);
     }
     printf("calls %d mptcp %d failed %d first %s %s\n", made, mptcp, failed, what, first_error ? strerror(first_error) : "");
+    return failed != 0;
+}
+
+// So many connections, one after the other, each with a conversation.
+static int connections(int count, char **words) {
+    int number = atoi(words[0]), mptcp = 0, failed = 0;
+    if (!set_server(count - 1, words + 1)) return 2;
+    for (int round = 0; round < number; round++) {
+        int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+        mptcp += socket_ >= 0 && is_mptcp(socket_);
+        if (connect(socket_, (struct sockaddr *)&server, sizeof server) != 0 || !converse(socket_)) failed++;
+        close(socket_);
+    }
+    printf("connections %d mptcp %d failed %d\n", number, mptcp, failed);
     return failed != 0;
 }
 
@@ -270,6 +287,125 @@ static int close_all(int count, char **words) {
     return 0;
 }
 
+// A connection under another number than the one that connected, as a shell's.
+static int moved(int count, char **words) {
+    if (!set_server(count, words)) return 2;
+    int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+    int connected = connect(socket_, (struct sockaddr *)&server, sizeof server) == 0;
+    int copy = fcntl(socket_, F_DUPFD, 100);
+    close(socket_);
+    // Something else has the number.
+    if (open("/dev/null", O_RDONLY) != socket_) return 1;
+    int conversations = 0;
+    for (int round = 0; round < 20 && connected; round++, usleep(20000)) conversations += converse(copy);
+    printf("mptcp %d conversations %d\n", is_mptcp(copy), conversations);
+    return 0;
+}
+
+// Connects to a port without a server first, and with the same socket to one that has one when a command has been run.
+static int twice(int count, char **words) {
+    if (!set_server(count - 1, words + 1)) return 2;
+    int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in nothing = server;
+    nothing.sin_port = htons(1);
+    int refused = connect(socket_, (struct sockaddr *)&nothing, sizeof nothing) != 0 && errno == ECONNREFUSED;
+    int status = system(words[0]);
+    int connected = connect(socket_, (struct sockaddr *)&server, sizeof server) == 0;
+    printf("refused %d command %d conversation %d\n", refused, status, connected && converse(socket_));
+    return 0;
+}
+
+static int outcome_of_clone;
+
+static int make_in_clone(void *own) {
+    int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+    *(int *)own = socket_ < 0 ? -1 : is_mptcp(socket_);
+    int connected = socket_ >= 0 && connect(socket_, (struct sockaddr *)&server, sizeof server) == 0;
+    if (connected && converse(socket_)) *(int *)own += 10;
+    close(socket_);
+    return 0;
+}
+
+static void *make_with_own_files(void *own) {
+    unshare(CLONE_FILES);
+    // Numbers mean another file here than in the process.
+    close(3);
+    close(4);
+    make_in_clone(own);
+    return NULL;
+}
+
+// Processes and threads that share more or less than usual: 11 is an MPTCP socket that carries a conversation.
+static int clones(int count, char **words) {
+    static const struct {
+        const char *name;
+        int flags;
+    } all[] = {
+        {"memory", CLONE_VM | SIGCHLD}, {"memory and files", CLONE_VM | CLONE_FILES | SIGCHLD},
+        {"files", CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_SIGHAND | SIGCHLD}, {"no signal", CLONE_VM},
+        {"parent's parent", CLONE_VM | CLONE_PARENT}, {"process numbers", CLONE_VM | CLONE_NEWPID | SIGCHLD},
+        {"network", CLONE_VM | CLONE_NEWNET | SIGCHLD},
+    };
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    if (!set_server(count, words)) return 2;
+    for (unsigned place = 0; place < sizeof all / sizeof *all; place++) {
+        outcome_of_clone = -2;
+        pid_t child = clone(make_in_clone, stack + sizeof stack, all[place].flags, &outcome_of_clone);
+        if (child < 0) {
+            printf("%s: %s\n", all[place].name, strerror(errno));
+            continue;
+        }
+        if (!(all[place].flags & CLONE_PARENT)) waitpid(child, NULL, __WALL);
+        for (int round = 0; round < 500 && __atomic_load_n(&outcome_of_clone, __ATOMIC_ACQUIRE) < 10
+             && all[place].flags & CLONE_PARENT; round++) usleep(10000);
+        printf("%s: %d\n", all[place].name, outcome_of_clone);
+    }
+    pthread_t thread;
+    outcome_of_clone = -2;
+    pthread_create(&thread, NULL, make_with_own_files, &outcome_of_clone);
+    pthread_join(thread, NULL);
+    printf("a thread with files of its own: %d\n", outcome_of_clone);
+    return 0;
+}
+
+// A child that is traced from call to call, as by a debugger.
+static int traced(int count, char **words) {
+    if (!set_server(count, words)) return 2;
+    pid_t child = fork();
+    if (child == 0) {
+        int own = 0;
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        make_in_clone(&own);
+        _exit(own);
+    }
+    int status, stops = 0;
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        stops++;
+        ptrace(PTRACE_SYSCALL, child, NULL, NULL);
+    }
+    printf("stops %s outcome %d\n", stops > 10 ? "many" : "few", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+}
+
+#if defined(__x86_64__)
+// A call by the door of 32-bit programs.
+static int compat(int count, char **words) {
+    (void)count, (void)words;
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "0"(359L), "b"((long)AF_INET), "c"((long)SOCK_STREAM), "d"(0L) : "memory");
+    // Some kernels have no such door.
+    printf("mptcp %d %s\n", result >= 0 && is_mptcp((int)result), result >= 0 || result == -ENOSYS ? "made" : "failed");
+    return 0;
+}
+#else
+static int compat(int count, char **words) {
+    (void)count, (void)words;
+    printf("mptcp 0 made\n");
+    return 0;
+}
+#endif
+
 // A daemon that outlives its parent, and connects then.
 static int daemonize(int count, char **words) {
     if (!set_server(count - 1, words + 1)) return 2;
@@ -292,13 +428,16 @@ int main(int count, char **words) {
         int words;
         int (*run)(int, char **);
     } all[] = {
-        {"bench", 1, bench}, {"threads", 2, threads}, {"calls", 2, calls}, {"epoll-first", 1, epoll_first},
+        {"bench", 1, bench}, {"threads", 2, threads}, {"calls", 2, calls}, {"connections", 2, connections},
+        {"epoll-first", 1, epoll_first},
         {"own-filter", 1, own_filter}, {"storm", 1, storm}, {"forks", 1, forks}, {"close-all", 1, close_all},
-        {"daemon", 2, daemonize},
+        {"daemon", 2, daemonize}, {"moved", 2, moved}, {"twice", 3, twice}, {"clones", 2, clones}, {"traced", 2, traced},
+        {"compat", 0, compat},
     };
     for (unsigned place = 0; count > 1 && place < sizeof all / sizeof *all; place++) {
         if (strcmp(words[1], all[place].name) == 0 && count - 2 >= all[place].words) return all[place].run(count - 2, words + 2);
     }
-    fprintf(stderr, "trap-probe: say one of bench, threads, calls, epoll-first, own-filter, storm, forks, close-all, daemon\n");
+    fprintf(stderr, "trap-probe: say one of bench, threads, calls, connections, epoll-first, own-filter, storm, forks, close-all, daemon, moved, "
+                    "twice, clones, traced, compat\n");
     return 2;
 }

@@ -24,9 +24,9 @@ enum trap_kind {
     TRAP_SOCKET_GIVEN,   // thread, descriptor, cookie, family: the program has that socket.
     TRAP_SOCKET_PLAIN,   // thread, family, error: a socket is the kernel's own, and why. See `trap_reason`.
     TRAP_SOCKET_WANTED,  // sequence, thread, family: there is none in reserve.
-    TRAP_CONNECTS,       // thread, descriptor, cookie, destination, flags; sequence, or 0 where the interface is known.
+    TRAP_CONNECTS,       // thread, descriptor, cookie, inode, destination, flags; sequence, or 0 where the interface is known.
     TRAP_UNEXAMINED,     // thread, error: a connect that could not be looked at.
-    TRAP_LENT,           // sequence, error: the socket comes with the packet, where there is no error.
+    TRAP_LENT,           // sequence, error: the socket comes with the packet, where there is no error. descriptor: its number now.
     TRAP_OPTION,         // thread, descriptor, cookie, level and option: one that MPTCP lacks. flags: whether it was taken as set.
     TRAP_PROGRAM_ENDED,  // status: the program itself has ended. The waiter's.
     TRAP_OVER,           // The last descendant has ended.
@@ -34,7 +34,7 @@ enum trap_kind {
     TRAP_RESERVE = 64,  // family, cookie, and a socket: one for later.
     TRAP_GIVE,          // sequence, cookie, and a socket; without a socket the trap makes one itself, or none where `error` says so.
     TRAP_VERDICT,       // sequence, interface (0: leave it as it is), error (the call's), flags.
-    TRAP_BORROW,        // sequence, thread, descriptor, cookie: a duplicate is wanted for an instant.
+    TRAP_BORROW,        // sequence, thread, descriptor, cookie, inode: a duplicate is wanted for an instant.
     TRAP_POLICY_BEGAN,  // What one before was told of connects is to be told again.
 };
 
@@ -84,8 +84,10 @@ struct trap_message {
     uint32_t generation;
     // The address that the program has bound the socket to; zeros for none.
     uint8_t own[16];
+    // The socket's file, by which it is found where the program has moved it to another number; 0 where it is not known.
+    uint64_t inode;
 };
-_Static_assert(sizeof(struct trap_message) == 80, "one size for both ends");
+_Static_assert(sizeof(struct trap_message) == 88, "one size for both ends");
 
 // What all processes of a run share.
 struct trap_page;
@@ -125,6 +127,8 @@ void trap_policy_is_ready(struct trap_page *page);
 uint32_t trap_new_generation(struct trap_page *page);
 // The report is written.
 void trap_report_is_written(struct trap_page *page);
+// How many of the trap's messages the policy has not got: it was behind, or there was none.
+uint32_t trap_missed_messages(const struct trap_page *page);
 // Whether the program ran without a filter, and why: an errno. 0 for with one; -1 for not known yet.
 int trap_filter_failure(const struct trap_page *page);
 // Sends a message at once or not at all: 0, or an errno. `passed` is a descriptor or -1.

@@ -7,7 +7,8 @@
 //  2. BOLA (Spiteri, Urgaonkar, Sitaraman: "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016; as dash.js's
 //     `BolaRule`): the variant with the highest (V * (utility + g) - buffer) / rate.
 //  3. A reservoir, as in BBA (Huang et al.: "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014): while the buffer is low the
-//     variant leaves room for it to grow. A path that ends in silence then finds it full.
+//     variant leaves room for it to grow, and the less the fuller it is. A path that ends in silence then finds it full.
+//     What is played already is kept where the path carries it, so that the variant does not go up and down with the buffer.
 //  4. Insufficient buffer (dash.js's rule of that name): a segment must be there before the buffer is empty.
 //
 // What the user said of the path comes before all of it: constrained means the lowest variant, expensive at most so much.
@@ -29,11 +30,16 @@ struct Adaptation: Sendable {
         /// Below so many seconds in the buffer a second of media may take a fourth of a second to fetch …
         var reservoir = 10.0
         var reservoirShare = 0.25
-        /// … and below so many half a second. 20 s of silence (an elevator) then find 20 s in the buffer of a fast path.
+        /// … from there on half a second, and with each second more of it up to `share`, which is reached with so many: recorded
+        /// cellular links fall silent for as long.
+        var reservoirEnd = 30.0
+        var fillingShare = 0.5
+        /// With so many seconds the variant that is played is kept where the path carries it.
+        var keeping = 15.0
+        /// A cushion of so many seconds is to be full soon: 20 s of silence (an elevator) then find it in a fast path's buffer …
         var cushion = 20.0
-        var cushionShare = 0.5
-        /// … and the cushion is to be full within so many seconds, where half of the ladder's quality is enough for that: an
-        /// elevator's door closes soon after the stream began.
+        /// … within so many seconds, where half of the ladder's quality is enough for that: the elevator's door closes soon after
+        /// the stream began.
         var fillTime = 2.0
         /// What is assumed of a path of which nothing is known: the lowest of the usual mobile classes, so that the first
         /// segment is there soon.
@@ -77,6 +83,11 @@ struct Adaptation: Sendable {
         return highest(below: limit)
     }
 
+    /// How many times as long a second of the highest variant takes that the path may carry as one of this variant.
+    func headroom(over variant: Int, on path: StreamPath?) -> Double {
+        max(rates[ceiling(on: path)] / max(rates[variant], 1), 1)
+    }
+
     /// The variant of the next segment.
     mutating func choose(_ situation: Situation) -> Int {
         let ceiling = ceiling(on: situation.path)
@@ -89,6 +100,13 @@ struct Adaptation: Sendable {
             let bola = bola(situation.buffer)
             choice = max(
                 choice, bola > sustainable ? max(sustainable, min(bola, situation.current ?? 0)) : bola)
+        }
+        if situation.buffer < tuning.reservoirEnd, situation.throughput != nil {
+            var growing = highest(below: throughput * share(situation.buffer))
+            if situation.buffer > tuning.keeping, let current = situation.current {
+                growing = max(growing, min(current, highest(below: throughput * tuning.share)))
+            }
+            choice = min(choice, growing)
         }
         if situation.buffer < tuning.cushion {
             let filling = throughput * tuning.fillTime / (tuning.cushion - situation.buffer)
@@ -121,7 +139,8 @@ struct Adaptation: Sendable {
 
     private func share(_ buffer: Double) -> Double {
         if buffer < tuning.reservoir { return tuning.reservoirShare }
-        return buffer < tuning.cushion ? tuning.cushionShare : tuning.share
+        let progress = (buffer - tuning.reservoir) / (tuning.reservoirEnd - tuning.reservoir)
+        return tuning.fillingShare + (tuning.share - tuning.fillingShare) * min(progress, 1)
     }
 
     private func highest(below limit: Double) -> Int { (rates.lastIndex { $0 <= limit }) ?? 0 }

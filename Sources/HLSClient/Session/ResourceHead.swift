@@ -41,12 +41,7 @@ struct ResourceHead: Sendable, Equatable {
                 throw FetchFailure(
                     kind: .unusable, reason: "the server sends no ranges, and the part begins too far behind")
             }
-            if let contentLength, contentLength < wanted.end {
-                throw FetchFailure(
-                    kind: .unusable,
-                    reason:
-                        "the server has \(contentLength) bytes, the playlist wants those up to \(wanted.end)")
-            }
+            try Self.check(wanted, in: contentLength)
             return Plan(skipped: wanted.start, total: wanted.length)
         case 206:
             guard Self.range(request) != nil else {
@@ -72,6 +67,7 @@ struct ResourceHead: Sendable, Equatable {
                 guard last < wanted.end else {
                     throw FetchFailure(kind: .unusable, reason: "the server sent more than was asked for")
                 }
+                try Self.check(wanted, in: whole)
                 return Plan(offset: request.offset, total: wanted.length)
             }
             try Self.check(whole, request)
@@ -96,6 +92,13 @@ struct ResourceHead: Sendable, Equatable {
         guard let length, length > request.limit else { return }
         throw FetchFailure(
             kind: .unusable, reason: "it has \(length) bytes, more than the limit of \(request.limit)")
+    }
+
+    private static func check(_ wanted: MediaPlaylist.ByteRange, in whole: Int64?) throws(FetchFailure) {
+        guard let whole, whole < wanted.end else { return }
+        throw FetchFailure(
+            kind: .unusable,
+            reason: "the server has \(whole) bytes, the playlist wants those up to \(wanted.end)")
     }
 
     /// `bytes 100-199/200`, with the whole length where it is known.

@@ -11,6 +11,8 @@ struct SegmentJob: Sendable {
     var retryAt = 0.0
     /// Failures in a row that brought nothing.
     var failures = 0
+    /// How often what had arrived was of no use: the server knows no ranges, or has something else.
+    var restarts = 0
     var total: Int64?
     var activeAt: Double
 
@@ -29,10 +31,6 @@ struct SegmentJob: Sendable {
 
     var received: Int64 { request.offset }
     var isSegment: Bool { if case .segment = request.purpose { true } else { false } }
-
-    func deadline(_ tuning: StreamMachine.Tuning) -> Double {
-        isUnderWay ? activeAt + patience(tuning) : retryAt
-    }
 
     /// How long it may bring nothing: longer with each time that asking again brought nothing, since a connection over a slow
     /// path takes its time.
@@ -63,6 +61,7 @@ struct SegmentJob: Sendable {
 
     /// What arrived does not count any more.
     mutating func startOver() {
+        if received > 0 { restarts += 1 }
         (request.offset, request.validator, request.total, total) = (0, nil, nil, nil)
     }
 

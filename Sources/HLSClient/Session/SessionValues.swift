@@ -8,6 +8,9 @@ public struct StreamOptions: Sendable, Hashable {
     public var expensiveRate: Double?
     /// How much to have ahead of the player. 30 s unless set. On a path where data is to be saved it is two segments.
     public var bufferTarget = Duration.seconds(30)
+    /// Where the path carries a low variant only, as much of it is ahead as takes the bytes of `bufferTarget` in the highest one
+    /// that is allowed, but no more than this. 90 s unless set; `bufferTarget`, where that is longer.
+    public var longestBuffer = Duration.seconds(90)
     /// Whether everything is fetched as fast as it goes, in the highest variant that is allowed, instead of as much as a player
     /// needs: for a recording. A live stream is still adapted to what the path carries.
     public var isRecording = false

@@ -30,6 +30,8 @@ extension StreamMachine {
     /// What brings nothing is asked for anew.
     mutating func watchPlaylists() {
         for (id, fetch) in playlists where now - fetch.active >= fetch.patience {
+            // The one before may have ended the stream.
+            guard outcome == nil else { return }
             actions.append(.cancel(id))
             playlistFailed(id, FetchFailure(kind: .silent, reason: "the server sends nothing"))
         }

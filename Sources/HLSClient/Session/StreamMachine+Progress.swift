@@ -6,6 +6,14 @@ extension StreamMachine {
     mutating func ingestHead(_ id: FetchID, offset: Int64, total: Int64?, validator: String?) {
         if playlists[id] != nil { playlists[id]?.active = now }
         guard job?.request.id == id else { return }
+        if offset == 0 {
+            job?.startOver()
+            // Bytes come each time, so that neither failures in a row nor silence would end it.
+            if let job, job.restarts >= tuning.restarts {
+                actions.append(.cancel(id))
+                return unusable("it never comes whole; at last: \(lastTrouble)")
+            }
+        }
         job?.request.offset = offset
         // What begins anew is known by its own validator alone.
         if offset == 0 || validator != nil { job?.request.validator = validator }
@@ -141,20 +149,31 @@ extension StreamMachine {
             if now >= job.retryAt { askAgain() }
             return
         }
-        if now - job.activeAt >= job.patience(tuning) {
-            actions.append(.cancel(job.request.id))
+        if now - job.activeAt >= patience(of: job) {
             self.job?.failures += 1
             lastTrouble = "the server sends nothing"
             // Whatever carries the next try may be slower: a lower variant may be there sooner than the rest of this one.
-            if !abandon(rate: throughput ?? tuning.adaptation.unknownRate) { askAgain() }
+            if !abandon(rate: throughput ?? tuning.adaptation.unknownRate) {
+                actions.append(.cancel(job.request.id))
+                askAgain()
+            }
         } else if job.isSegment, !options.isRecording, job.variant > adaptation.ceiling(on: path),
-            let total = job.total, total - job.received > total / 2
+            let total = job.total,
+            Double(total - job.received) * 8 > adaptation.rates[adaptation.ceiling(on: path)]
+                * job.segment.duration
         {
-            // The path has become one that is not to carry as much.
+            // The path has become one that is not to carry as much, and what is missing is more than all of what it may carry.
             giveUp(job, for: adaptation.ceiling(on: path))
         } else if let rate = job.recentRate(at: now, tuning) {
             _ = abandon(rate: rate)
         }
+    }
+
+    /// How long the segment that is under way may bring nothing.
+    func patience(of job: SegmentJob) -> Double {
+        let usual = job.patience(tuning)
+        guard paths.count <= 1 else { return usual }
+        return max(usual, min(playhead.buffer * tuning.lonelyShare, tuning.lonelySilence))
     }
 
     /// Goes on where it was.

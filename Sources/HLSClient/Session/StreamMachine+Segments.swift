@@ -113,7 +113,10 @@ extension StreamMachine {
             return false
         }
         guard playhead.begun != nil else { return true }
-        var target = max(options.bufferTarget.inSeconds, duration)
+        // As many bytes of a low variant are more time: where only that one fits, the path is one that soon carries nothing.
+        let many = options.bufferTarget.inSeconds * adaptation.headroom(over: variant ?? 0, on: path)
+        let most = max(options.bufferTarget, options.longestBuffer).inSeconds
+        var target = max(min(many, most), duration)
         if path?.isConstrained == true { target = min(target, tuning.constrainedSegments * duration) }
         let excess = playhead.buffer + duration - target
         guard excess > 0.001 else { return true }
@@ -140,7 +143,11 @@ extension StreamMachine {
         }
         if playlist.isEnded {
             playhead.complete()
-            finish(.ended)
+            if counts.segments == 0, counts.skipped > 0 {
+                fail(.server, "no segment can be had; the last: \(lastTrouble)")
+            } else {
+                finish(.ended)
+            }
             return false
         }
         // The reload brings what follows. Nothing to fetch is no reason to give up.

@@ -67,11 +67,17 @@ struct StreamMachine {
         var silence = 3.0
         /// … and after several silences in a row after so many times that.
         var longestSilences = 3
+        /// … and so long where there is no other path: a new connection would meet the same silence, and what is on its way would
+        /// be lost. Half of the buffer is left for that connection, which the old one may need all the same.
+        var lonelySilence = 10.0
+        var lonelyShare = 0.5
         /// The pause before a second try; it doubles with each.
         var retry = 0.25
         var longestRetry = 4.0
         /// Tries that a server may refuse for the moment before its answer counts as one for good.
         var busyTries = 3
+        /// How often a segment is begun anew in one variant by a server that does not go on where it was.
+        var restarts = 5
         /// Segments in a row that may be missing.
         var missing = 10
         /// A silence counts no longer than that in the measurement of throughput: it is the path's end, not its rate.
@@ -198,7 +204,10 @@ struct StreamMachine {
     /// When `handle(.tick)` is due; nil where only something that happens matters.
     var nextDeadline: Double? {
         guard outcome == nil else { return nil }
-        var dates = [firstRetryAt, playhead.emptyAt, roomAt, job?.deadline(tuning)]
+        var dates = [
+            firstRetryAt, playhead.emptyAt, roomAt,
+            job.map { $0.isUnderWay ? $0.activeAt + patience(of: $0) : $0.retryAt },
+        ]
         dates += playlists.values.map { $0.active + $0.patience }
         if let variant { dates.append(variants[variant].fetch == nil ? variants[variant].reloadAt : nil) }
         if place == nil { dates += variants.map { $0.avoidedUntil > now ? $0.avoidedUntil : nil } }

@@ -294,6 +294,8 @@ package final class BrokerClient: @unchecked Sendable {
     }
 
     private func timeReached() {
+        // On a busy machine this thread, too, wakes late: the answer may be there.
+        drain()
         let now = MonotonicTime.now
         if let first = pending.first {
             let waited = first.sent.duration(to: now)

@@ -1,4 +1,4 @@
-// resume-download URL > FILE
+// download-probe URL > FILE
 //
 // Downloads a file by HTTP over the best path this machine has, and goes on from the same byte over another
 // one as soon as that path fails, or a better one is there. What happens is told on standard error.
@@ -14,7 +14,7 @@ enum Main {
         guard CommandLine.arguments.count == 2, let url = URL(string: CommandLine.arguments[1]),
             url.scheme == "http", let host = url.host
         else {
-            tell("usage: resume-download http://HOST[:PORT]/PATH > FILE")
+            tell("usage: download-probe http://HOST[:PORT]/PATH > FILE")
             exit(2)
         }
         do {
@@ -28,6 +28,6 @@ enum Main {
     }
 
     static func tell(_ text: String) {
-        FileHandle.standardError.write(Data("resume-download: \(text)\n".utf8))
+        FileHandle.standardError.write(Data("download-probe: \(text)\n".utf8))
     }
 }
