@@ -520,7 +520,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "download-probe", "modeprobe",
-                "httpprobe", "mpstream", "pub-menu", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "mpsync", "pub-menu", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

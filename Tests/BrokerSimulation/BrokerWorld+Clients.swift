@@ -51,8 +51,9 @@ extension BrokerWorld {
                 Self.remote(20).address, id: UInt8(random.below(3)), interface: 3)
             let remote = Self.remote(random.below(process.lies ? 12 : 4))
             let action: SubflowAction =
-                switch random.below(5) {
+                switch random.below(6) {
                 case 0: .destroy(local: Self.remote(20), remote: remote)
+                case 4: .reset(local: Self.remote(20), remote: remote, interface: 3)
                 case 1: .withdraw(local)
                 case 2: .announce(local)
                 case 3: .prioritize(local: Self.remote(20), remote: remote, isBackup: true)

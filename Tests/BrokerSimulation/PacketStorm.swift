@@ -17,6 +17,7 @@ public enum PacketStorm {
             .order(.destroy(local: remote, remote: remote), token), .order(.withdraw(local), token),
             .order(.prioritize(local: remote, remote: remote, isBackup: false), token),
             .order(.announce(local), token),
+            .order(.reset(local: remote, remote: remote, interface: 3), token),
         ]
         let messages: [BrokerMessage] = [
             .done(id: 1), .refused(id: 2, BrokerFailure(.kernel, errno: 22, detail: "no\n\"\u{1B}")),

@@ -34,6 +34,8 @@ final class Conversation: Sendable {
         var carrier = ""
         var moves = 0
         var joins: [String: Int] = [:]
+        /// When a path was left.
+        var lefts: [MonotonicTime] = []
         /// Each path that was told of.
         var paths: [String] = []
         var refusals: [(at: MonotonicTime, text: String)] = []
@@ -71,6 +73,7 @@ final class Conversation: Sendable {
                 switch event {
                 case .moved(_, let new, _): ($0.carrier, $0.moves) = (new, $0.moves + 1)
                 case .joined(let name): $0.joins[name, default: 0] += 1
+                case .left: $0.lefts.append(.now)
                 default: break
                 }
             }
@@ -147,7 +150,9 @@ final class Conversation: Sendable {
             group.addTask { await self.receive() }
             switch options.load {
             case .echo: await sendMessages()
-            case .upload: await sendStream()
+            case .upload:
+                group.addTask { await self.watchAcknowledgements() }
+                await sendStream()
             case .download:
                 _ = await write(Array("\n".utf8)[...])
                 while goesOn { try? await Task.sleep(for: .milliseconds(5)) }
@@ -189,6 +194,18 @@ final class Conversation: Sendable {
             state.withLock { $0.sent += chunk.count }
         }
         _ = shutdown(socket.descriptor.number, CInt(SHUT_WR))
+    }
+
+    /// Notes the longest time in which the peer has acknowledged nothing.
+    private func watchAcknowledgements() async {
+        var (last, since) = (UInt64(0), MonotonicTime.now)
+        while goesOn {
+            let known = TransportSample.connection(writingEnd.number)?.firstUnacknowledged ?? last
+            let now = MonotonicTime.now
+            if last > 0 { state.withLock { $0.pause = max($0.pause, since.duration(to: now)) } }
+            if known != last { (last, since) = (known, now) }
+            try? await Task.sleep(for: .milliseconds(1))
+        }
     }
 
     private func source(_ count: Int, from offset: Int) -> [UInt8] {
@@ -282,6 +299,7 @@ final class Conversation: Sendable {
         case .upload:
             let expected = "\(state.sent) \(SourceData.digest(count: state.sent))\n"
             lines.append("intact \(state.answer == expected)")
+            lines.append("stall \(milliseconds(state.pause))")
         }
         return lines
     }

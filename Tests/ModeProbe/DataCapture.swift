@@ -2,16 +2,23 @@ import LabNet
 import LinuxNet
 import Multipath
 
-/// Notes when bytes of TCP streams come in over an interface. Only one task drains it.
+/// Notes when bytes of TCP streams come in over an interface, or go out as well. Only one task drains it.
 final class DataCapture: @unchecked Sendable {
     private let port: PacketSocket
     private var arrivals: [MonotonicTime] = []
+    /// How many bytes of streams there were.
+    private(set) var bytes = 0
 
-    init(_ interface: String) throws { port = try PacketSocket(interface) }
+    init(_ interface: String, takesOutgoing: Bool) throws {
+        port = try PacketSocket(interface, takesOutgoing: takesOutgoing)
+    }
 
     func drain() {
         port.receive(limit: .max) { frame, time in
-            if Self.payload(of: frame) > 0 { arrivals.append(time) }
+            let payload = Self.payload(of: frame)
+            guard payload > 0 else { return }
+            bytes += payload
+            arrivals.append(time)
         }
     }
 

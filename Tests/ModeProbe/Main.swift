@@ -24,7 +24,7 @@ enum ModeProbe {
         for _ in 0..<options.connections { opened.append(try await Conversation(options)) }
         let conversations = opened
         let told = Locked<[String]>([])
-        let capture = try options.captured.map { try DataCapture($0) }
+        let capture = try options.captured.map { try DataCapture($0, takesOutgoing: options.load == .upload) }
         let firstFault = Locked<MonotonicTime?>(nil)
         await withTaskGroup(of: Void.self) { group in
             if let moves = options.moves, let conversation = conversations.first {
@@ -68,8 +68,12 @@ enum ModeProbe {
         for conversation in conversations { print(conversation.report().joined(separator: "\n")) }
         for conversation in conversations { try conversation.end() }
         for line in told.withLock({ $0 }) { print(line) }
+        if let capture { print("captured \(capture.bytes)") }
         if let capture, let fault = firstFault.withLock({ $0 }) {
             for line in capture.lines(since: fault) { print(line) }
+            for left in conversations.flatMap(\.seen.lefts) where left > fault {
+                print("left_after \(fault.duration(to: left).wholeNanoseconds / 1_000_000)")
+            }
             for refusal in conversations.flatMap(\.seen.refusals) {
                 print("told_after \(fault.duration(to: refusal.at).wholeNanoseconds / 1_000_000)")
             }

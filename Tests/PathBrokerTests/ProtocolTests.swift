@@ -15,6 +15,7 @@ struct ProtocolTests {
         .order(.create(local, isBackup: true, remote: remote), token),
         .order(.withdraw(.init(IPAddress("2001:db8::2")!, id: 0)), token),
         .order(.destroy(local: remote6, remote: remote6), token),
+        .order(.reset(local: remote6, remote: remote6, interface: 2), token),
         .order(.prioritize(local: remote, remote: remote, isBackup: false), token),
         .order(.announce(local), token),
     ]

@@ -86,6 +86,11 @@ extension Digest {
             add(tag: 3)
             add("\(local)")
             add("\(remote)")
+        case .reset(let local, let remote, let interface):
+            add(tag: 6)
+            add("\(local)")
+            add("\(remote)")
+            add("\(interface)")
         case .prioritize(let local, let remote, let isBackup):
             add(tag: 4)
             add("\(local)")

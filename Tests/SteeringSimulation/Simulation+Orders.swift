@@ -15,7 +15,7 @@ extension Simulation {
         case .create(let local, let isBackup, let remote):
             return create(local, isBackup, remote, at: end)
         case .withdraw(let local): return withdraw(local, at: end)
-        case .destroy(let local, let remote):
+        case .destroy(let local, let remote), .reset(let local, let remote, _):
             guard let number = find(local, remote, end) else {
                 mistake = mistake ?? "\(order) is about nothing"
                 return .failed(Self.noSuchSubflow)

@@ -18,7 +18,9 @@ package final class PacketSocket: FramePort, @unchecked Sendable {
     private static let frameCount = 4096
 
     /// Takes the frames that arrive on a link of the network namespace this thread is in.
-    package init(_ name: String) throws(SystemError) {
+    ///
+    /// - Parameter takesOutgoing: whether to take those that leave by it, too.
+    package init(_ name: String, takesOutgoing: Bool = false) throws(SystemError) {
         let index = try NetworkControl.index(of: name)
         let type = CInt(SOCK_RAW.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         // Protocol 0: nothing arrives before the socket is bound to its one link.
@@ -26,7 +28,9 @@ package final class PacketSocket: FramePort, @unchecked Sendable {
             owning: try systemCall("make a packet socket") { Glibc.socket(AF_PACKET, type, 0) })
         let number = socket.number
         try SocketOption.set(number, SOL_PACKET, PACKET_VERSION, TPACKET_V2.rawValue.signed, "PACKET_VERSION")
-        try SocketOption.set(number, SOL_PACKET, CInt(MP_PACKET_IGNORE_OUTGOING), 1, "PACKET_IGNORE_OUTGOING")
+        try SocketOption.set(
+            number, SOL_PACKET, CInt(MP_PACKET_IGNORE_OUTGOING), takesOutgoing ? 0 : 1,
+            "PACKET_IGNORE_OUTGOING")
         try systemCall("make a packet ring") {
             mp_packet_ring(number, UInt32(Self.frameSize), UInt32(Self.frameCount), 1 << 16)
         }

@@ -27,6 +27,7 @@ extension SubflowControl {
 package final class ConnectionSubflowControl: SubflowControl {
     package let level = ControlLevel.perConnection
     private let commands: SubflowCommands
+    private let resets = SubflowResets()
 
     package init(_ commands: SubflowCommands) { self.commands = commands }
 
@@ -50,6 +51,12 @@ package final class ConnectionSubflowControl: SubflowControl {
             case .withdraw(let local): try commands.remove(connection, localID: local.id)
             case .destroy(let local, let remote):
                 try commands.destroySubflow(connection, local: local, remote: remote)
+            case .reset(let local, let remote, let interface):
+                let subflow = resets.find(
+                    of: connection, local: local, remote: remote, interface: interface)
+                // The path manager forgets it first: then its address has no id any more.
+                try commands.destroySubflow(connection, local: local, remote: remote)
+                if let subflow { resets.reset(subflow) }
             case .prioritize(let local, let remote, let isBackup):
                 try commands.setBackup(connection, local: local, remote: remote, isBackup)
             case .announce(let local): try commands.announce(connection, local)
@@ -73,6 +80,7 @@ package final class ConnectionSubflowControl: SubflowControl {
 package final class EndpointSubflowControl: SubflowControl {
     package let level: ControlLevel
     private let commands: SubflowCommands
+    private let resets = SubflowResets()
     private let original: [PathManagerEndpoint]
     /// What connections have asked for while it was there.
     private var awaited: Set<Request> = []
@@ -97,6 +105,11 @@ package final class EndpointSubflowControl: SubflowControl {
         case .withdraw(let local): return try delete(local.address)
         // By deleting the endpoint the kernel closes its subflows as well.
         case .destroy(let local, _): return try delete(local.address)
+        case .reset(let local, let remote, let interface):
+            let subflow = resets.find(of: connection, local: local, remote: remote, interface: interface)
+            let outcome = try delete(local.address)
+            if let subflow { resets.reset(subflow) }
+            return outcome
         case .prioritize(let local, _, let isBackup): return try prioritize(local.address, isBackup)
         case .announce(let local):
             return try add(PathManagerEndpoint(local.address, flags: .signal, interface: local.interface))

@@ -26,19 +26,21 @@ final class ConnectionBudget: BudgetMeter {
     func follow(_ follower: ConnectionFollower) { state.withLock { $0.follower = follower } }
 
     func look() -> BudgetLook {
-        let bytes = lookOnce()
-        guard bytes == 0, isTold.load(ordering: .relaxed) else { return BudgetLook(bytes: bytes) }
+        var look = lookOnce()
+        guard look.bytes == 0, isTold.load(ordering: .relaxed) else { return look }
         isAwaited.store(true, ordering: .sequentiallyConsistent)
         // What has moved just before that has told nothing.
-        let late = lookOnce()
-        guard late > 0 else { return BudgetLook(bytes: 0, willTell: true) }
-        isAwaited.store(false, ordering: .relaxed)
-        return BudgetLook(bytes: late)
+        look = lookOnce()
+        if look.bytes > 0 { isAwaited.store(false, ordering: .relaxed) }
+        look.willTell = look.bytes == 0
+        return look
     }
 
-    private func lookOnce() -> UInt64 {
-        guard let carried = state.withLock({ $0.follower })?.carriedBytes() else { return 0 }
-        return count(carried)
+    private func lookOnce() -> BudgetLook {
+        guard let carried = state.withLock({ $0.follower })?.carriedBytes() else {
+            return BudgetLook(bytes: 0)
+        }
+        return BudgetLook(bytes: count(carried.paths), roundTrip: carried.roundTrip)
     }
 
     /// The connection's user has sent or received.

@@ -28,12 +28,20 @@ extension ConnectionFollower {
         }
     }
 
-    /// All that each path has carried up to now; nil where the connection is closed.
-    func carriedBytes() -> [(interface: String, bytes: UInt64)]? {
+    /// All that each path has carried up to now, and the longest round trip of a subflow, with what waits in queues; nil where
+    /// the connection is closed.
+    func carriedBytes() -> (paths: [(interface: String, bytes: UInt64)], roundTrip: Duration)? {
         state.withLock { state in
             guard state.socket != nil else { return nil }
-            sample(&state, .known)
-            return state.meter.carried
+            var roundTrip = Duration.zero
+            if let sample = state.socket?.sample() {
+                state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+                for subflow in sample.subflows where subflow.state == .established {
+                    // An end that only receives has measured none of its own since the handshake.
+                    roundTrip = max(roundTrip, subflow.smoothedRTT, subflow.receiverRTT)
+                }
+            }
+            return (state.meter.carried, roundTrip)
         }
     }
 

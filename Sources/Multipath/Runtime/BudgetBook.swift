@@ -17,6 +17,8 @@ protocol BudgetMeter: AnyObject, Sendable {
 struct BudgetLook {
     /// Since the last look.
     var bytes: UInt64
+    /// The longest round trip of its paths, with what waits in queues.
+    var roundTrip = Duration.zero
     /// Whether it says by itself when data moves again (`BudgetBook.dataMoves`), and needs no look before.
     var willTell = false
 }
@@ -177,16 +179,17 @@ final class BudgetBook: @unchecked Sendable {
     private func look() {
         if let lookTimer { thread.cancelTimer(lookTimer) }
         lookTimer = nil
-        var used: [PathBudget: UInt64] = [:]
+        var used: [PathBudget: (bytes: UInt64, roundTrip: Duration)] = [:]
         var needsLook: Set<PathBudget> = []
         for meter in meters.values {
             let look = meter.look()
-            used[meter.budget, default: 0] += look.bytes
+            let before = used[meter.budget] ?? (0, .zero)
+            used[meter.budget] = (before.bytes + look.bytes, max(before.roundTrip, look.roundTrip))
             if !look.willTell { needsLook.insert(meter.budget) }
         }
         var next: Duration?
-        for (budget, bytes) in used {
-            use(bytes, of: budget)
+        for (budget, (bytes, roundTrip)) in used {
+            use(bytes, roundTrip, of: budget)
             idleLooks[budget] = bytes == 0 ? (idleLooks[budget] ?? 0) + 1 : 0
             guard needsLook.contains(budget), let machine = machines[budget] else { continue }
             let after = machine.lookAfter(idleLooks: idleLooks[budget] ?? 0)
@@ -199,9 +202,9 @@ final class BudgetBook: @unchecked Sendable {
         }
     }
 
-    private func use(_ bytes: UInt64, of budget: PathBudget) {
+    private func use(_ bytes: UInt64, _ roundTrip: Duration = .zero, of budget: PathBudget) {
         guard bytes > 0 else { return }
-        perform(machines[budget]?.used(bytes, at: .now), budget)
+        perform(machines[budget]?.used(bytes, roundTrip: roundTrip, at: .now), budget)
         tell()
     }
 

@@ -203,7 +203,10 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     /// - Returns: what is to be done because it failed.
     private func order(_ action: SubflowAction) -> [SteeringAction] {
         // The kernel forgets a subflow's counters with it.
-        if case .destroy = action { host.book(.all) }
+        switch action {
+        case .destroy, .reset: host.book(.all)
+        default: break
+        }
         do throws(SystemError) {
             return conclusions(.success(try control.perform(action, on: token)), of: action)
         } catch {

@@ -204,7 +204,7 @@ extension BrokerMachine {
             return step(
                 id, .asking, .route(user: client.user, mark: connection.mark, local, remote), at: now)
         case .announce(let local): return step(id, .asking, .isOwn(local.address), at: now)
-        case .withdraw, .destroy, .prioritize:
+        case .withdraw, .destroy, .reset, .prioritize:
             return step(id, .performing, .perform(action, token), at: now)
         }
     }

@@ -72,6 +72,12 @@ extension SubflowAction {
             object.put("op", "destroy")
             object.put("local", local.description)
             object.put("remote", remote.description)
+        case .reset(let local, let remote, let interface):
+            // A daemon that knows no resets destroys it.
+            object.put("op", "destroy")
+            object.put("local", local.description)
+            object.put("remote", remote.description)
+            object.put("reset", interface)
         case .prioritize(let local, let remote, let isBackup):
             object.put("op", "priority")
             object.put("local", local.description)
@@ -99,7 +105,12 @@ extension SubflowAction {
                 local.address.family == remote.address.family
             else { return nil }
             if name == "destroy" {
-                self = .destroy(local: local, remote: remote)
+                guard let member = object["reset"] else {
+                    self = .destroy(local: local, remote: remote)
+                    return
+                }
+                guard let interface = member.interface else { return nil }
+                self = .reset(local: local, remote: remote, interface: interface)
             } else {
                 guard let isBackup = object["backup"]?.bool else { return nil }
                 self = .prioritize(local: local, remote: remote, isBackup: isBackup)
@@ -121,9 +132,8 @@ extension SubflowAction.LocalAddress {
         else { return nil }
         var interface: UInt32?
         if let member = object["interface"] {
-            // The kernel takes it as a number with a sign.
-            guard let index = member.number(Int32.self), index > 0 else { return nil }
-            interface = UInt32(index)
+            guard let index = member.interface else { return nil }
+            interface = index
         }
         self.init(address, id: id, interface: interface)
     }
@@ -131,4 +141,10 @@ extension SubflowAction.LocalAddress {
 
 extension SmallJSON {
     var endpoint: IPEndpoint? { string.flatMap { IPEndpoint($0) } }
+
+    /// The kernel takes an interface's index as a number with a sign.
+    var interface: UInt32? {
+        guard let index = number(Int32.self), index > 0 else { return nil }
+        return UInt32(index)
+    }
 }

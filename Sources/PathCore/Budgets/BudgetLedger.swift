@@ -198,4 +198,6 @@ extension UInt64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum
     }
+
+    func subtractingOrZero(_ other: UInt64) -> UInt64 { self > other ? self - other : 0 }
 }

@@ -4,8 +4,9 @@
 // comes off that. More is booked when half of it is used. While a booking is under way its user goes on, into debt, which
 // the next booking pays: the file may take its time, and a budget with plenty left must not stop a stream for that.
 //
-// The budget is spent when what is booked and what is left in the ledger together are no more than what will still come in on
-// the way (a rate's worth of some tens of milliseconds). It is open again when clearly more than that is left.
+// The budget is spent when what is booked and what is left in the ledger together are no more than what will still come: what
+// is used until the next look and until the paths are left, and what is on its way by then, which is a round trip's worth
+// (queues included) at the present rate. It is open again when clearly more than that is left.
 //
 // Call order: `ledger` first, then `used` and `booked` as they come. `isSpent` holds after each.
 
@@ -34,7 +35,10 @@ package struct BudgetMachine: Sendable {
     private var spentBelow: UInt64 = 0
     /// Bytes a second, smoothed.
     package private(set) var rate: UInt64 = 0
-    private var measured: MonotonicTime?
+    /// What was used since the rate was measured last.
+    private var measuring: (bytes: UInt64, since: MonotonicTime)?
+    /// The longest round trip of the connections that use it.
+    private var roundTrip = Duration.zero
 
     package init(_ budget: PathBudget, tuning: BudgetTuning = .standard) {
         self.budget = budget
@@ -60,8 +64,13 @@ package struct BudgetMachine: Sendable {
     }
 
     /// Connections have used so many bytes since the last time.
-    package mutating func used(_ bytes: UInt64, at now: MonotonicTime) -> [Action] {
+    ///
+    /// - Parameter roundTrip: the longest of theirs, with what waits in queues; zero where that is not known.
+    package mutating func used(
+        _ bytes: UInt64, roundTrip: Duration = .zero, at now: MonotonicTime
+    ) -> [Action] {
         measure(bytes, at: now)
+        if roundTrip > .zero { self.roundTrip = roundTrip }
         booked -= Int64(clamping: bytes)
         judge()
         return bookAhead()
@@ -89,7 +98,7 @@ package struct BudgetMachine: Sendable {
     package mutating func unused() -> [Action] {
         isUsed = false
         guard booked > 0, !isBooking, !isSpent, let period else { return [] }
-        defer { (booked, rate, measured) = (0, 0, nil) }
+        defer { (booked, rate, measuring) = (0, 0, nil) }
         return [.giveBack(UInt64(booked), period: period)]
     }
 
@@ -106,7 +115,7 @@ package struct BudgetMachine: Sendable {
             .milliseconds(Int64(clamping: min(bytes, 1 << 50) * 1_000 / max(rate, 1) / share))
         }
         let ahead = UInt64(max(booked, 0))
-        let all = ahead.addingOrMost(remaining ?? 0)
+        let all = ahead.addingOrMost(remaining ?? 0).subtractingOrZero(tail)
         let untilSpent = time(all, at: max(rate, tuning.assumedRate), share: tuning.lookShare)
         // What is used without having been booked is lost to the books if this process is killed.
         let untilUnbooked = time(ahead, at: rate, share: tuning.lookShare)
@@ -122,13 +131,26 @@ package struct BudgetMachine: Sendable {
     }
 
     private mutating func measure(_ bytes: UInt64, at now: MonotonicTime) {
-        defer { measured = now }
-        guard let measured else { return }
-        let time = measured.duration(to: now).wholeNanoseconds
-        guard time > 0 else { return }
-        let new = UInt64(min(Double(bytes) * 1e9 / Double(time), 1e12))
+        guard let begun = measuring else {
+            measuring = (0, now)
+            return
+        }
+        let sum = begun.bytes.addingOrMost(bytes)
+        let time = begun.since.duration(to: now)
+        // Bytes come in bursts: of a shorter time the rate is not known. That of a stream that begins is at least this.
+        let least = rate == 0 ? max(time, tuning.rateTime) : time
+        guard least >= tuning.rateTime else {
+            measuring = (sum, begun.since)
+            return
+        }
+        let new = UInt64(min(Double(sum) / least.inSeconds, 1e12))
         // A stream that begins counts at once, one that pauses is forgotten slowly.
-        rate = new > rate ? (rate + new) / 2 : (rate * 7 + new) / 8
+        if rate == 0 {
+            rate = new
+        } else {
+            rate = new > rate ? (rate + new) / 2 : (rate * 7 + new) / 8
+        }
+        measuring = time >= tuning.rateTime ? (0, now) : (sum, begun.since)
     }
 
     private var piece: UInt64 {
@@ -148,6 +170,12 @@ package struct BudgetMachine: Sendable {
     /// What counts as nothing.
     private var rest: UInt64 { min(tuning.piece / 4, budget.limit / tuning.restShare) }
 
+    /// What will still come in when the paths are to be left now.
+    private var tail: UInt64 {
+        let time = tuning.tail + min(roundTrip, tuning.longestRoundTrip)
+        return min(UInt64(Double(rate) * time.inSeconds), budget.limit / tuning.tailShare)
+    }
+
     private mutating func judge() {
         guard let remaining else { return }
         let (left, overflow) = booked.addingReportingOverflow(Int64(clamping: remaining))
@@ -155,7 +183,6 @@ package struct BudgetMachine: Sendable {
         if isSpent {
             isSpent = available <= Int64(clamping: max(spentBelow * 2, 1))
         } else {
-            let tail = min(UInt64(Double(rate) * tuning.tail.inSeconds), tuning.largestTail)
             spentBelow = max(rest, tail)
             isSpent = available <= Int64(clamping: spentBelow)
         }

@@ -6,11 +6,15 @@ package struct BudgetTuning: Sendable, Hashable {
     package var largestPiece: UInt64 = 4 * 1024 * 1024
     /// Bytes are booked for so long ahead.
     package var ahead = Duration.seconds(1)
-    /// What is still on its way when a budget is found spent is what comes in this time: the next look, the way of the order,
-    /// a round trip.
-    package var tail = Duration.milliseconds(60)
-    /// No more is kept for that: 50 Mbit/s for that time.
-    package var largestTail: UInt64 = 384 * 1024
+    /// What is still used when a budget is found spent: until the next look, and until the order to leave its paths is given. A
+    /// round trip comes on top, because what is on its way then comes in, too.
+    package var tail = Duration.milliseconds(20)
+    /// A receiver's estimate of the round trip has the sender's pauses in it, and is believed only so far.
+    package var longestRoundTrip = Duration.milliseconds(250)
+    /// A share (1 / this) of a budget is the most that is kept for that.
+    package var tailShare: UInt64 = 2
+    /// Over how long the rate is measured at least.
+    package var rateTime = Duration.milliseconds(30)
     /// Of a budget so small a share (1 / this) is as good as nothing: below it it counts as spent.
     package var restShare: UInt64 = 64
     /// How often what connections have carried is looked at, at most, and at least while data moves.

@@ -110,23 +110,30 @@ struct Reconciler: Sendable {
     mutating func end(_ id: SubflowID) { destroy(subflows.remove(id)) }
 
     /// Ends all that are meant and whose ports are known.
-    mutating func endAll(where isMeant: (Subflow) -> Bool) {
-        for subflow in subflows.all where subflow.port != nil && isMeant(subflow) { destroy(subflow) }
+    mutating func endAll(byReset: Bool = false, where isMeant: (Subflow) -> Bool) {
+        for subflow in subflows.all where subflow.port != nil && isMeant(subflow) {
+            destroy(subflow, byReset: byReset)
+        }
         subflows.removeAll { $0.port != nil && isMeant($0) }
     }
 
     /// Ends all of a path.
     ///
-    /// - Parameter isCertain: whether also those end whose ports are not known: the path is gone.
-    mutating func endAll(on path: PathKey, isCertain: Bool) {
-        endAll { $0.path == path }
+    /// - Parameters:
+    ///   - isCertain: whether also those end whose ports are not known: the path is gone.
+    ///   - byReset: whether nothing more may be carried there from now on, whatever that costs.
+    mutating func endAll(on path: PathKey, isCertain: Bool, byReset: Bool = false) {
+        endAll(byReset: byReset) { $0.path == path }
         if isCertain { subflows.removeAll { $0.path == path } }
         subflows.updateEach { if $0.path == path, $0.role == .reserve { $0.phase = .ending } }
     }
 
-    private mutating func destroy(_ subflow: Subflow) {
+    private mutating func destroy(_ subflow: Subflow, byReset: Bool = false) {
         guard let local = subflow.local else { return }
-        order(.destroy(local: local, remote: subflow.remote))
+        order(
+            byReset
+                ? .reset(local: local, remote: subflow.remote, interface: subflow.route.interface)
+                : .destroy(local: local, remote: subflow.remote))
         noteEnd(of: subflow.id)
         book.destroyed(local.address)
     }

@@ -71,7 +71,7 @@ extension SteeringMachine {
         useReserve(insteadOf: path, at: now)
         // An accepting end has one address for all paths: taking it back would end them all.
         if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
-        reconciler.endAll(on: path, isCertain: isCertain)
+        reconciler.endAll(on: path, isCertain: isCertain, byReset: mayReset(path, because: reason))
         if isActive(at: now) { gap.watch(at: now, tuning) }
         // What was on its way there goes another one from now on.
         reconciler.subflows.updateEach { $0.progress.carriesSince = now }
@@ -84,6 +84,13 @@ extension SteeringMachine {
         if leaving.contains(where: { $0.role == .data && $0.isOpen }) {
             tell(.left(name(path), because: reason))
         }
+    }
+
+    /// What is not allowed carries no byte more, whatever it costs to send that again. But a connection whose last subflow was
+    /// reset lives for the kernel's time only; it may be meant to live longer.
+    private func mayReset(_ path: PathKey, because reason: MoveReason) -> Bool {
+        guard case .refused = reason else { return false }
+        return alternative(to: path) != nil || configuration.pathLossTimeout <= tuning.closeTimeout
     }
 
     // MARK: What is told

@@ -229,7 +229,7 @@ package struct SteeringMachine: Sendable {
             case .successor: if isReady { successorRefused(subflow, at: now) }
             case .reserve: break
             }
-        case .withdraw, .destroy, .announce: return []
+        case .withdraw, .destroy, .reset, .announce: return []
         }
         return pass(at: now)
     }

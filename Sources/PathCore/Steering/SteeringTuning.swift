@@ -308,4 +308,7 @@ package final class SteeringTuning: @unchecked Sendable {
 
     /// How long a connection may be without any path, where its user says nothing else.
     package static let pathLossTimeout = Duration.seconds(60)
+    /// After so long without a subflow the kernel ends a connection whose first subflow was reset, or has failed
+    /// (net.mptcp.close_timeout, unless it was changed).
+    package var closeTimeout = Duration.seconds(60)
 }

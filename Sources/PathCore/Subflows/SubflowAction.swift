@@ -9,6 +9,9 @@ package enum SubflowAction: Sendable, Hashable {
     case withdraw(LocalAddress)
     /// Gives up a subflow: this side sends again what was on its way there.
     case destroy(local: IPEndpoint, remote: IPEndpoint)
+    /// The same by a reset: nothing more is carried there, in neither direction, not even what both ends had queued for it. A
+    /// first subflow that is only given up goes on receiving until the peer has sent all that.
+    case reset(local: IPEndpoint, remote: IPEndpoint, interface: UInt32)
     /// Makes a subflow backup, or not, and tells the peer over that subflow (MP_PRIO).
     case prioritize(local: IPEndpoint, remote: IPEndpoint, isBackup: Bool)
     /// Tells the peer of an address it may connect to (ADD_ADDR).

@@ -57,7 +57,7 @@ private struct BudgetWorld {
         if process.looked.duration(to: now)
             >= process.machine.lookAfter(idleLooks: process.sinceLook == 0 ? 1 : 0)
         {
-            let actions = process.machine.used(process.sinceLook, at: now)
+            let actions = process.machine.used(process.sinceLook, roundTrip: tail, at: now)
             (process.sinceLook, process.looked) = (0, now)
             follow(actions, index)
         }
@@ -109,6 +109,28 @@ struct BudgetMachineTests {
         #expect(stopped == rates.count)
         #expect(world.used <= 10_000_000 + 256 * 1_024, "\(world.used)")
         #expect(world.used >= 9_000_000, "\(world.used)")
+    }
+
+    @Test(
+        "is left early enough for what is on its way, whatever the rates and the round trips",
+        arguments: 0..<60 as Range<UInt64>)
+    func seeded(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let limit = UInt64.random(in: 5_000_000...40_000_000, using: &random)
+        let rates = (0..<Int.random(in: 1...4, using: &random)).map { _ in
+            UInt64.random(in: 100_000...6_250_000, using: &random)
+        }
+        // 50 Mbit/s are shared, and wait in one queue.
+        let sum = rates.reduce(0, +)
+        var world = BudgetWorld(
+            limit, rates: rates.map { sum > 6_250_000 ? $0 * 6_250_000 / sum : $0 },
+            writing: .milliseconds(Int64.random(in: 2...60, using: &random)),
+            tail: .milliseconds(Int64.random(in: 10...220, using: &random)))
+        world.run(for: .seconds(200))
+        let stopped = world.processes.filter(\.machine.isSpent).count
+        #expect(stopped == rates.count)
+        #expect(world.used <= limit + 256 * 1_024, "\(limit): \(Int64(world.used) - Int64(limit))")
+        #expect(world.used >= limit * 85 / 100, "\(limit): \(world.used)")
     }
 
     @Test("of a process that is killed loses what it had booked, and no more is used for that")

@@ -89,6 +89,19 @@ struct ReconcilerTests {
         #expect(reconciler.subflows.ids == [id])
     }
 
+    @Test("resets what may carry nothing more, by the interface that it is bound to")
+    mutating func resets() {
+        let id = joinCellular()
+        reconciler.endAll(on: wifi, isCertain: true, byReset: true)
+        #expect(
+            orders() == [
+                .reset(
+                    local: IPEndpoint(Self.wifiAddress.address, port: 40_001), remote: Self.peer,
+                    interface: Self.wifiAddress.interface ?? 0)
+            ])
+        #expect(reconciler.subflows.ids == [id])
+    }
+
     @Test("waits with RM_ADDR for one round trip over a subflow that is new, and does so then")
     mutating func waits() {
         _ = joinCellular()

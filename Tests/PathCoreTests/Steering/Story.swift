@@ -96,6 +96,7 @@ extension Simulation.Step: CustomStringConvertible {
             case .perform(.create(let local, let isBackup, _)):
                 "create \(name(local.address))\(isBackup ? " as backup" : "")"
             case .perform(.destroy(let local, _)): "destroy \(name(local.address)) \(local.port)"
+            case .perform(.reset(let local, _, _)): "reset \(name(local.address)) \(local.port)"
             case .perform(.withdraw(let local)): "withdraw \(name(local.address))"
             case .perform(.announce(let local)): "announce \(name(local.address))"
             case .perform(.prioritize(let local, _, let isBackup)):

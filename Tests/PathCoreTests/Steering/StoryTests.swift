@@ -101,7 +101,7 @@ struct StoryTests {
         let world = story.run(until: .seconds(6))
         #expect(
             world.lines() == [
-                "destroy wlan0 40001", "wlan0 left: not allowed any more: expensive",
+                "reset wlan0 40001", "wlan0 left: not allowed any more: expensive",
                 "no path is left; waiting for one", "create wlan0", "wlan0 joined",
             ])
         #expect(world.steps.first?.time == 2_001_000_000)
