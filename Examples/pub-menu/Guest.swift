@@ -41,6 +41,8 @@
         /// ping took, and the path that carries.
         private func hearPrices(_ client: MultipathHTTPClient, _ count: Int?) async throws {
             let socket = try await client.webSocket("ws://\(host):\(port + 1)/prices")
+            // Prices are to come all the time: where none does, the connection asks whether its path is still there.
+            socket.connection?.expectsData = true
             var rest = count ?? .max
             while rest > 0, case .text(let price)? = try await socket.receive() {
                 let roundTrip = try await socket.ping() / .milliseconds(1)
