@@ -4,13 +4,14 @@
 
 demo:
 	@scripts/setup.sh demo
-	swift build -c release --traits HTTP --product mppaths
-	swift build -c release --traits HTTP --product mpconnect
-	swift build -c release --traits HTTP --product mplab
-	swift build -c release --traits HTTP --product mprun
-	swift build -c release --traits HTTP --product side-by-side
-	swift build -c release --traits HTTP --product mpstream
-	@scripts/demo.sh "$$(swift build -c release --traits HTTP --show-bin-path)"
+	swift build -c release --traits HTTP,Outbox --product mppaths
+	swift build -c release --traits HTTP,Outbox --product mpconnect
+	swift build -c release --traits HTTP,Outbox --product mplab
+	swift build -c release --traits HTTP,Outbox --product mprun
+	swift build -c release --traits HTTP,Outbox --product side-by-side
+	swift build -c release --traits HTTP,Outbox --product mpstream
+	swift build -c release --traits HTTP,Outbox --product mpsync
+	@scripts/demo.sh "$$(swift build -c release --traits HTTP,Outbox --show-bin-path)"
 
 test:
 	@scripts/setup.sh test
@@ -27,7 +28,7 @@ docs:
 
 # One Debian package of all commands, with the daemon's units, in .build/deb. lintian, where it is installed, checks it.
 deb:
-	@scripts/setup.sh
+	@scripts/setup.sh deb
 	@scripts/deb.sh
 
 # A package of its own, whose dependencies take minutes to build. Both programs are then run against nginx.

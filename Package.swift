@@ -507,7 +507,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "download-probe", "modeprobe",
-                "httpprobe", "mpstream", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "mpsync", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

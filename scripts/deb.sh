@@ -9,11 +9,11 @@ version=$(sed -n 's/^public let projectVersion = "\(.*\)"$/\1/p' Sources/Command
 architecture=$(dpkg --print-architecture)
 date=$(git log -1 --format=%cs 2> /dev/null || date +%F)
 maintainer=${DEB_MAINTAINER:-$(git log -1 --format='%an <%ae>' 2> /dev/null)}
-commands=(mpconnect mppaths mplab mprun mpstream)
+commands=(mpconnect mppaths mplab mprun mpstream mpsync)
 daemons=(mpathd)
 
 # More for the compiler: SWIFT_BUILD_OPTIONS.
-read -ra options <<< "-c release --traits HTTP --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
+read -ra options <<< "-c release --traits HTTP,Outbox --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
 for program in "${commands[@]}" "${daemons[@]}"; do swift build "${options[@]}" --product "$program"; done
 built=$(swift build "${options[@]}" --show-bin-path)
 
@@ -66,7 +66,8 @@ Description: network paths, connections that survive them, and their daemon
  mppaths watches this machine's network paths, mpconnect connects over the best
  of them and keeps the connection when a path goes bad, mprun does that for a
  program that knows nothing of it, and mplab runs a command in a network whose
- links go bad as they are told to.
+ links go bad as they are told to. mpstream plays an HLS stream, and mpsync keeps
+ a folder and a WebDAV server the same, wherever one walks meanwhile.
  .
  mpathd steers the subflows of Multipath TCP connections for programs that lack
  the privilege to do so: for each program its own connections alone.

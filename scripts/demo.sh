@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The main job, end to end: two streams in a lab while Wi-Fi fails, one steered by the kernel alone and one by this
-# library; curl while Wi-Fi fails, alone and under mprun; a live stream while Wi-Fi falls silent; then this machine's own
-# paths, and a connection over the best of them that carries 64 MiB, whose checksum must be the same at both ends.
+# library; curl while Wi-Fi fails, alone and under mprun; a live stream while Wi-Fi falls silent; a folder that waits for
+# an allowed path; then this machine's own paths, and a connection over the best of them that carries 64 MiB, whose
+# checksum must be the same at both ends.
 set -euo pipefail
 bin=$1
 work=$(mktemp -d)
@@ -48,6 +49,27 @@ END
     "$bin/mplab" run --quiet --scenario "$work/walk" --serve "$server" -- bash -c "
         until curl -s -o /dev/null $url; do sleep 0.1; done
         '$bin/mpstream' --verbose --report '$url?live=1&duration=22' 2>&1 > /dev/null | grep -v ' segment [0-9]* of '"
+    echo
+
+    echo "== A folder of 40 MB goes to a WebDAV server; Wi-Fi becomes constrained on the way, then falls silent: mpsync --push"
+    mkdir "$work/photos"
+    for number in 1 2 3 4 5 6 7 8; do head -c 5000000 /dev/urandom > "$work/photos/$number.jpg"; done
+    cat > "$work/sync" <<'END'
+bin=$1 work=$2
+until curl -s -o /dev/null http://server:8080/; do sleep 0.1; done
+"$bin/mplab" set wwan0 expensive
+(
+    sleep 2; "$bin/mplab" set wlan0 constrained
+    sleep 1; "$bin/mplab" set wlan0 constrained no
+    sleep 2; "$bin/mplab" set wwan0 expensive no; "$bin/mplab" set wlan0 blackhole=both
+) &
+"$bin/mpsync" --push --verbose "$work/photos" http://server:8080/
+wait
+(cd "$work/photos" && sha256sum ./*.jpg) | (cd "$work/served" && sha256sum --check --quiet) && echo "the server has the same"
+END
+    "$bin/mplab" run --quiet --scenario "$work/two-paths" \
+        --serve "exec python3 '$(dirname "$0")/dav-server.py' python '$work/served' > /dev/null 2>&1" \
+        -- bash "$work/sync" "$bin" "$work"
     echo
 fi
 

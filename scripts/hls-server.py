@@ -53,6 +53,7 @@ FAULTS = {
     "key-missing": "there is no such key", "key-short": "a key of 15 bytes", "key-page": "a page of HTML for a key",
     "key-wrong": "another key", "key-busy": "the key comes at the second request",
     "map-missing": "there is no initialization section",
+    "jump": "the segment is another film's, and no tag says so",
     "window": "a live window that has moved on when it is asked for again",
     "playlist-endless": "a playlist without end", "playlist-busy": "the playlist comes at the third request",
     "playlist-zip": "a playlist that is said to be compressed, and is not",
@@ -305,6 +306,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 "redirect-away": f"http://127.0.0.1:{query.get('other')}/faulty/none/2.ts"}[fault])
         elif fault == "wrong-types":
             self.answer(200, body)
+        elif fault == "jump":
+            self.serve(".ts", packets("changed", FAULTY, LENGTH))
         else:
             self.serve(".ts", body)
 

@@ -5,17 +5,18 @@
 set -euo pipefail
 
 packages=(libmnl-dev libc-ares-dev pkg-config)
-if [ "${1:-}" = demo ]; then packages+=(curl python3); fi
+if [ "${1:-}" = demo ]; then packages+=(curl python3 libsqlite3-dev); fi
+if [ "${1:-}" = deb ]; then packages+=(python3 libsqlite3-dev libxml2-dev); fi
 if [ "${1:-}" = test ]; then
     packages+=(iproute2 nftables util-linux nginx-light openssh-server openssh-client mptcpize perl
         iputils-ping curl iperf3 dnsmasq-base dbus-daemon network-manager openssl libsqlite3-dev python3-websockets
-        libnginx-mod-http-dav-ext apache2-bin rclone
+        libnginx-mod-http-dav-ext apache2-bin rclone strace
         wget nodejs git rsync ffmpeg python3 python3-requests)
     command -v go > /dev/null || python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi
 if [ "${1:-}" = bench ]; then
     packages+=(iproute2 util-linux curl iperf3 mptcpize mptcpd mptcpd-plugins valgrind binutils dbus-daemon
-        network-manager)
+        network-manager nginx-light libnginx-mod-http-dav-ext apache2-bin rclone libsqlite3-dev)
     command -v python3 > /dev/null || packages+=(python3)
     python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 fi

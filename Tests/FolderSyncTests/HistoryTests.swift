@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -5,6 +6,10 @@ import Testing
 
 /// Histories of what users do on both sides, each told by its seed.
 @Suite struct HistoryTests {
+    /// SYNC_HISTORIES asks for more of each kind.
+    private static let histories =
+        ProcessInfo.processInfo.environment["SYNC_HISTORIES"].flatMap { Int($0) } ?? 600
+
     private static let options: Reconciler.Options = {
         var options = Reconciler.Options()
         options.maximumDeletions = .max
@@ -101,7 +106,7 @@ import Testing
 
     @Test("a run makes of each history what a merge of three lists says")
     func model() throws {
-        for seed in 0..<600 {
+        for seed in 0..<Self.histories {
             // Files and folders have names of their own, so that each path can be merged by itself.
             var users = try Users(
                 seed: UInt64(seed), names: ["f1", "f2", "f3", "d/f1", "d/f2", "d/e/f1", "g/f1", "g/f2"])
@@ -128,7 +133,7 @@ import Testing
     @Test(
         "whatever users do meanwhile and however often it is killed, nothing is lost but what users destroy")
     func nothingLost() throws {
-        for seed in 0..<600 {
+        for seed in 0..<Self.histories {
             // A name is a file here and a folder there.
             var users = try Users(
                 seed: UInt64(seed), names: ["a", "b", "c", "a/b", "a/c", "b/a", "b/a/c", "c/a/b/a"])
@@ -164,7 +169,7 @@ import Testing
     func oneWay(_ direction: SyncDirection) throws {
         var options = Self.options
         options.direction = direction
-        for seed in 0..<200 {
+        for seed in 0..<Self.histories / 3 {
             var users = try Users(
                 seed: UInt64(seed), names: ["a", "b", "c", "a/b", "a/c", "b/a", "b/a/c"])
             var sides = SimulatedSides()

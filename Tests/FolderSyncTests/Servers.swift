@@ -81,6 +81,9 @@
 
         deinit { process.kill() }
 
+        /// What it has printed.
+        var output: String { process.outputText }
+
         private static func freePort() throws -> UInt16 {
             let port = try LoopbackPort(SOCK_STREAM)
             return port.number
@@ -96,9 +99,9 @@
         }
 
         private static let faultyServer = #"""
-            import sys, unicodedata, urllib.parse
+            import sys, time, unicodedata, urllib.parse
             from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-            files, count = {}, 0
+            files, count, late, hung = {}, 0, set(), set()
             def fold(name): return unicodedata.normalize("NFC", name).lower() if name.startswith("/fold") else name
             class Server(BaseHTTPRequestHandler):
                 protocol_version = "HTTP/1.1"
@@ -113,7 +116,7 @@
                     body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                     path = urllib.parse.unquote(self.path).rstrip("/"); mode = (path.split("/") + [""])[1]; key = fold(path)
                     target = fold(urllib.parse.unquote("/" + self.headers.get("Destination", "///").split("/", 3)[3]).rstrip("/"))
-                    own = ".mpsync" in path and "probe" not in path
+                    own = ".mpsync" in path + target and "probe" not in path
                     if self.command == "GET" and mode != "": 
                         if key not in files: return self.answer(404)
                         data = files[key][0]
@@ -122,7 +125,12 @@
                     if self.command == "PUT":
                         if mode == "full" and own: return self.answer(507)
                         if mode == "broken" and own: return self.answer(500)
+                        if mode == "slow" and own: time.sleep(0.5)
                         if "Content-Range" in self.headers: return self.answer(501)
+                        if mode == "late" and own and not late:
+                            # The connection breaks, and what has arrived is written in the end: over what came later.
+                            late.add(key); self.close_connection = True
+                            return self.connection.shutdown(2)
                         count += 1
                         tag = '"tag-number-%d"' % count
                         files[key] = (body[:-1] if mode == "cut" and own else body, "W/" + tag if mode == "weak" else tag)
@@ -135,6 +143,11 @@
                         if mode == "refuses" and own: return self.answer(412)
                         if key not in files: return self.answer(404)
                         if target in files and self.headers.get("Overwrite") == "F": return self.answer(412)
+                        if key in late: files[key] = (files[key][0][:-1], files[key][1])
+                        if mode == "foldrace" and own and not hung:
+                            if ".mpsync" not in key and ".mpsync" in target: files[key] = (b"another's change", '"tag-of-another"')
+                            elif ".mpsync" in key and "/gone-" in key or "/way-" in key:
+                                hung.add(key); print("hangs", flush=True); time.sleep(60)
                         for name in [n for n in files if n == key or n.startswith(key + "/")]:
                             files[target + name[len(key):]] = files.pop(name)
                         return self.answer(201)

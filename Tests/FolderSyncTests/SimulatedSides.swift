@@ -137,6 +137,9 @@ struct SimulatedSides {
                 there.version == remoteVersion
             else { return [] }
             if here.content == there.content { return record(path) }
+            if case .file(let old, _, let content)? = agreed[path], Self.hash(there.content) == content {
+                return [(path, .file(old, there.version, content))]
+            }
             different[path] = SyncSituation.DifferentVersions(local: version, remote: remoteVersion)
             return []
         case .moveLocal(let path, let other, let version, _, _):

@@ -5,7 +5,7 @@
 
     /// The built program against a server that does what servers should not (`scripts/hls-server.py`, FAULTS). A stream has six
     /// segments of 94,000 bytes, of which the third meets the fault.
-    @Suite("mpstream, where the server does what it should not", .needs("python3", "curl"))
+    @Suite("mpstream, where the server does what it should not", .serialized, .needs("python3", "curl"))
     struct FaultyServerTests {
         private static let length = 94_000
 
@@ -27,55 +27,61 @@
             output.dropFirst(number * Self.length).prefix(Self.length)
         }
 
-        @Test(
-            "has the rest of a segment, or leaves it out and says why; all others come whole",
-            arguments: [
-                ("none", .whole(continued: 0)), ("cut", .whole(continued: 4)),
-                ("cut-anew", .whole(continued: 1)), ("silent", .whole(continued: 1)),
-                ("refused-range", .whole(continued: 1)), ("busy", .whole(continued: 0)),
-                ("redirect", .whole(continued: 0)), ("wrong-types", .whole(continued: 0)),
-                ("ranges", .whole(continued: 0)), ("ranges-ignored", .whole(continued: 0)),
-                ("cut-elsewhere", .leftOut("206 for a request without a range")),
-                ("cut-always", .leftOut("it never comes whole")),
-                ("error", .leftOut("the server answered 500")),
-                ("missing", .leftOut("the server answered 404")),
-                ("page", .leftOut("is no media but a page of HTML")),
-                ("empty", .leftOut("the server sent nothing")),
-                ("endless", .leftOut("it is longer than the limit of 134217728 bytes")),
-                ("too-long", .leftOut("it has 1099511627776 bytes, more than the limit of 134217728")),
-                ("redirect-file", .leftOut("'file:///etc/passwd' is no place to go to")),
-                ("redirect-ring", .leftOut("redirects lead back to 2.ts")),
-                ("key-missing", .leftOut("the server answered 404")),
-                ("key-short", .leftOut("a key has 15 bytes instead of 16")),
-                ("key-page", .leftOut("a key has 28 bytes instead of 16")),
-                ("key-wrong", .leftOut("a segment can't be decrypted")),
-            ] as [(String, Outcome)])
-        func segments(fault: String, outcome: Outcome) async throws {
+        private static let outcomes: [(fault: String, outcome: Outcome)] = [
+            ("none", .whole(continued: 0)), ("cut", .whole(continued: 4)),
+            ("cut-anew", .whole(continued: 1)), ("silent", .whole(continued: 1)),
+            ("refused-range", .whole(continued: 1)), ("busy", .whole(continued: 0)),
+            ("redirect", .whole(continued: 0)), ("wrong-types", .whole(continued: 0)),
+            ("ranges", .whole(continued: 0)), ("ranges-ignored", .whole(continued: 0)),
+            ("cut-elsewhere", .leftOut("206 for a request without a range")),
+            ("cut-always", .leftOut("it never comes whole")),
+            ("error", .leftOut("the server answered 500")),
+            ("missing", .leftOut("the server answered 404")),
+            ("page", .leftOut("is no media but a page of HTML")),
+            ("empty", .leftOut("the server sent nothing")),
+            ("endless", .leftOut("it is longer than the limit of 134217728 bytes")),
+            ("too-long", .leftOut("it has 1099511627776 bytes, more than the limit of 134217728")),
+            ("redirect-file", .leftOut("'file:///etc/passwd' is no place to go to")),
+            ("redirect-ring", .leftOut("redirects lead back to 2.ts")),
+            ("key-missing", .leftOut("the server answered 404")),
+            ("key-short", .leftOut("a key has 15 bytes instead of 16")),
+            ("key-page", .leftOut("a key has 28 bytes instead of 16")),
+            ("key-wrong", .leftOut("a segment can't be decrypted")),
+        ]
+
+        @Test("has the rest of a segment, or leaves it out and says why; all others come whole")
+        func segments() async throws {
             let server = try await StreamServer()
             let sound = try await play("none", on: server).output
             try #require(sound.count == 6 * Self.length)
-            let result = try await play(fault, on: server)
-            let report = try MPStreamProgram.report(result)
-            #expect(result.status == 0 && report.outcome == "ended", "\(result.errors)")
-            switch outcome {
-            case .whole(let continued):
-                #expect(result.output == sound)
-                #expect(report.segments == 6 && report.skipped == 0)
-                #expect(report.continued == continued, "\(result.errors)")
-            case .leftOut(let reason):
-                #expect(result.output == sound.prefix(2 * Self.length) + sound.dropFirst(3 * Self.length))
-                #expect(report.segments == 5 && report.skipped == 1)
-                let reasons = try MPStreamProgram.events(result.errors).filter {
-                    $0["event"] as? String == "skipped"
-                }.compactMap { $0["reason"] as? String }
-                #expect(reasons.count == 1 && reasons[0].contains(reason), "\(reasons)")
+            for (fault, outcome) in Self.outcomes {
+                let result = try await play(fault, on: server)
+                let report = try MPStreamProgram.report(result)
+                #expect(result.status == 0 && report.outcome == "ended", "\(fault): \(result.errors)")
+                switch outcome {
+                case .whole(let continued):
+                    #expect(result.output == sound, "\(fault)")
+                    #expect(report.segments == 6 && report.skipped == 0, "\(fault)")
+                    #expect(report.continued == continued, "\(fault): \(result.errors)")
+                case .leftOut(let reason):
+                    #expect(
+                        result.output == sound.prefix(2 * Self.length) + sound.dropFirst(3 * Self.length),
+                        "\(fault)")
+                    #expect(report.segments == 5 && report.skipped == 1, "\(fault)")
+                    let reasons = try MPStreamProgram.events(result.errors).filter {
+                        $0["event"] as? String == "skipped"
+                    }.compactMap { $0["reason"] as? String }
+                    #expect(reasons.count == 1 && reasons[0].contains(reason), "\(fault): \(reasons)")
+                }
             }
         }
 
-        @Test("takes a segment that changed in the middle as it is now, and mixes no two")
-        func changed() async throws {
+        @Test(
+            "takes a segment that changed in the middle as it is now, and mixes no two; and one that is another film's",
+            arguments: ["cut-changed", "jump"])
+        func changed(fault: String) async throws {
             let server = try await StreamServer()
-            let result = try await play("cut-changed", on: server)
+            let result = try await play(fault, on: server)
             let sound = try await play("none", on: server).output
             #expect(result.status == 0 && result.output.count == sound.count, "\(result.errors)")
             let third = segment(2, of: result.output)
@@ -104,21 +110,21 @@
             #expect(try await server.requests().filter { $0.path.hasSuffix("all.ts") }.count == 6)
         }
 
-        @Test(
-            "ends with the reason where nothing can be played",
-            arguments: [
+        @Test("ends with the reason where nothing can be played")
+        func unplayable() async throws {
+            let server = try await StreamServer()
+            for (fault, reason) in [
                 ("map-missing", "no segment can be had; the last: the server answered 404"),
                 ("playlist-endless", "the playlist is longer than 16777216 bytes"),
                 ("playlist-zip", "the body can't be decompressed"),
                 ("playlist-ring", "redirects lead back to index.m3u8"),
-            ])
-        func unplayable(fault: String, reason: String) async throws {
-            let server = try await StreamServer()
-            let result = try await play(fault, on: server)
-            let report = try MPStreamProgram.report(result)
-            #expect(result.status == 1 && result.output.isEmpty)
-            #expect(report.outcome == "failed")
-            #expect(report.error?.contains(reason) == true, "\(result.errors)")
+            ] {
+                let result = try await play(fault, on: server)
+                let report = try MPStreamProgram.report(result)
+                #expect(result.status == 1 && result.output.isEmpty, "\(fault)")
+                #expect(report.outcome == "failed", "\(fault)")
+                #expect(report.error?.contains(reason) == true, "\(fault): \(result.errors)")
+            }
         }
 
         @Test("tries again where the playlist can't be had at once")

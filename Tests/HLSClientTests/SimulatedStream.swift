@@ -56,8 +56,6 @@ struct SimulatedStream {
     private(set) var outcome: StreamReport.Outcome?
     private(set) var faults: [String] = []
     private var path: StreamPath?
-    /// Paths beside the one that carries.
-    var others: [StreamPath] = []
     private var maps: [FetchID: Int] = [:]
     private var deliveredMap: Int?
     private var keys: Set<URL> = []
@@ -81,7 +79,7 @@ struct SimulatedStream {
             let path = world.path(now)
             if path != self.path {
                 self.path = path
-                perform(.paths((path.map { [$0] } ?? []) + others))
+                perform(.paths(path.map { [$0] } ?? []))
             }
             for id in transfers.keys.sorted(by: { $0.number < $1.number }) { advance(id) }
             while world.takes, let first = pending.first {

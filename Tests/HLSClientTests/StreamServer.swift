@@ -17,7 +17,7 @@
             folder = try TemporaryFolder()
             running = try Running(["python3", Self.script, "--port", "0", "--folder", folder.path])
             let running = running
-            try await Program.wait("the server") { running.outputText.contains("\n") }
+            try await Program.wait("the server", within: .seconds(60)) { running.outputText.contains("\n") }
             port = Int(running.outputText.split(separator: " ").last?.dropLast() ?? "") ?? 0
         }
 

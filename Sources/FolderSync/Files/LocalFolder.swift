@@ -105,6 +105,25 @@
             return file
         }
 
+        /// Whether a program may go on with a file; false for one that can't be read.
+        func isOpenForWriting(_ path: SyncPath) throws(FileError) -> Bool {
+            do throws(FileError) {
+                return try open(path).isOpenForWriting
+            } catch {
+                guard [ENOENT, EACCES, EINVAL, ELOOP].contains(error.code) else { throw error }
+                return false
+            }
+        }
+
+        func isPartOpenForWriting(_ token: String) throws(FileError) -> Bool {
+            do throws(FileError) {
+                return try openPart(token).isOpenForWriting
+            } catch {
+                guard [ENOENT, EACCES].contains(error.code) else { throw error }
+                return false
+            }
+        }
+
         // MARK: Listing
 
         /// What a scan found.
@@ -334,7 +353,17 @@
             }
         }
 
-        /// Writes a folder's names to the disk.
-        func synchronizeFolder(of path: SyncPath) throws(FileError) { try parent(of: path).synchronize() }
+        /// Writes the names of files and folders to the disk.
+        func synchronizeFolders(of paths: [SyncPath]) throws(FileError) {
+            var parents: Set<SyncPath?> = []
+            for path in paths where parents.insert(path.parent).inserted {
+                do throws(FileError) {
+                    try folder(path.parent).synchronize()
+                } catch {
+                    // It may be gone already. A file system over a network may not know how.
+                    guard [ENOENT, ENOTDIR, ELOOP, EINVAL].contains(error.code) else { throw error }
+                }
+            }
+        }
     }
 #endif

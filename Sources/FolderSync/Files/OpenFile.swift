@@ -49,6 +49,11 @@
             }
         }
 
+        /// Has the kernel begin to write a part of it to the disk.
+        func beginSynchronizing(from offset: Int64, count: Int64) {
+            mps_begin_writing(descriptor, offset, count)
+        }
+
         func synchronize() throws(FileError) {
             try checked("can't write \(name) to the disk") { fsync(descriptor) }
         }
@@ -62,6 +67,9 @@
         func setMode(_ mode: mode_t) throws(FileError) {
             try checked("can't set the rights of \(name)") { fchmod(descriptor, mode & 0o7777) }
         }
+
+        /// Whether a program has it open for writing, and may go on with it.
+        var isOpenForWriting: Bool { mps_is_open_for_writing(descriptor) != 0 }
 
         /// SHA-256 of all of it.
         func content() throws -> ContentHash {

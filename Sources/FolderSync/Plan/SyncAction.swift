@@ -60,6 +60,15 @@ public enum SyncAction: Sendable, Hashable {
         }
     }
 
+    /// Whether the server has to be told which version it may replace or delete.
+    var needsCondition: Bool {
+        switch self {
+        case .upload(_, _, let replaced): replaced != nil
+        case .deleteRemote: true
+        default: false
+        }
+    }
+
     var isDeletion: Bool { phase == .deletions || phase == .emptyFolders }
 }
 

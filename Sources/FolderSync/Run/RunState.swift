@@ -26,6 +26,8 @@
             var deletionsBefore = 0
             /// Folders in it that are there.
             var lanes: Set<SyncPath> = []
+            /// On a server without entity tags: a file that is moved keeps its time.
+            var keepsTimes = false
             /// Nothing more can be done: the disk is full here or there, or the server wants another user.
             var isOver = false
         }

@@ -5,8 +5,15 @@
     import MultipathHTTP
 
     extension SyncSession {
+        /// What a program writes into a file that is deleted or replaced would be lost, even where that is later.
+        static let isBeingWritten =
+            "a program has it open for writing; it is left alone until that ends"
+
         func deleteLocal(_ path: SyncPath, _ version: LocalVersion) async throws {
             let token = Self.token("gone")
+            guard try await onFileThread({ [folder] in try !folder.isOpenForWriting(path) }) else {
+                throw Outdated(path, reason: Self.isBeingWritten)
+            }
             try await store.note([SyncStore.Aside(token: token, path: path, local: version)])
             // Where it fails the note stays, and the next run puts back what was taken out.
             let isDeleted = try await onFileThread { [folder] in
@@ -21,14 +28,16 @@
         }
 
         func deleteRemote(_ path: SyncPath, _ version: RemoteVersion) async throws {
-            if traits.honoursTags, let tag = version.strongTag {
+            if traits.honoursTags == true, let tag = version.strongTag {
                 do {
                     try await client.delete(path, isFolder: false, tag: tag)
                 } catch let error as WebDAVError where error.status == 412 {
                     throw Outdated(path)
                 }
             } else {
-                guard let now = try await client.version(path) else { return try await agree([(path, nil)]) }
+                guard let now = try await client.version(path) else {
+                    return try await agree([(path, nil)])
+                }
                 guard version.matches(now) else { throw Outdated(path) }
                 try await deleteAside(
                     SyncStore.Aside(token: Self.token("gone"), path: path, remote: version))
@@ -38,7 +47,9 @@
         }
 
         func deleteRemoteFolder(_ path: SyncPath) async throws {
-            guard try await client.exists(path, isFolder: true) else { return try await agree([(path, nil)]) }
+            guard try await client.exists(path, isFolder: true) else {
+                return try await agree([(path, nil)])
+            }
             guard try await client.list(path).isEmptyFolder else { throw Outdated(path) }
             try await deleteAside(SyncStore.Aside(token: Self.token("gone"), path: path, isFolder: true))
             try await agree([(path, nil)])
@@ -107,7 +118,7 @@
         /// - Returns: whether it is deleted.
         func settle(_ token: String, _ path: SyncPath, _ version: LocalVersion) throws -> Bool {
             guard let now = try partVersion(token) else { return true }
-            if now.isSameFile(as: version) {
+            if now.isSameFile(as: version), try !isPartOpenForWriting(token) {
                 removePart(token)
                 return true
             }

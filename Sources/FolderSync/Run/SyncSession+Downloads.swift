@@ -4,6 +4,7 @@
     import Glibc
     import MultipathHTTP
     import NIOCore
+    import NIOPosix
     import Synchronization
 
     extension SyncSession {
@@ -37,10 +38,19 @@
                         if let seconds = file.version.modified.flatMap(HTTPTime.seconds) {
                             try file.file.setModified(seconds)
                         }
-                        try file.file.synchronize()
                     }
                 }
                 if isReady { ready.append((download, file)) } else { file.remove(from: folder) }
+            }
+            // One after another, and nothing in between: the file system's journal is written once for all of them.
+            for (place, (download, file)) in ready.enumerated().reversed() {
+                let isOnDisk = try await attempt(download.path) {
+                    try await onFileThread { try file.file.synchronize() }
+                }
+                if !isOnDisk {
+                    file.remove(from: folder)
+                    ready.remove(at: place)
+                }
             }
             try await store.note(
                 ready.map { ($0.0.path, Intent(content: $0.1.content, remote: $0.1.version)) })
@@ -59,6 +69,12 @@
             var changes: [(SyncPath, AgreedItem?)] = []
             for (download, file) in ready {
                 try await attempt(download.path) {
+                    if download.replaced != nil,
+                        try await onFileThread({ [folder] in try folder.isOpenForWriting(download.path) })
+                    {
+                        settled.append(file.token)
+                        throw Outdated(download.path, reason: Self.isBeingWritten)
+                    }
                     let version = try await onFileThread { [folder] in
                         try folder.put(file.token, file.file, at: download.path, replacing: download.replaced)
                     }
@@ -72,6 +88,9 @@
                         .done(.download(download.path, file.version, replacing: download.replaced)))
                 }
             }
+            // A name that the machine's crash undoes must not stand in the record: it would look as if it were deleted here.
+            let named = changes.map(\.0)
+            try await onFileThread { [folder] in try folder.synchronizeFolders(of: named) }
             try await agree(changes)
             try await store.dropAsides(settled)
             let count = changes.count
@@ -96,16 +115,18 @@
             let token = Self.token("new")
             do {
                 return try await client.get(path) { response, body in
-                    let file = try await onFileThread { [folder] in try folder.makePart(token) }
-                    var (hash, offset) = (SHA256(), Int64(0))
+                    // A small one is written at once, a larger one as it arrives.
+                    var (waiting, offset) = (ByteBuffer(), Int64(0))
+                    var arriving: (file: OpenFile, hash: SHA256)?
                     for try await part in body {
-                        part.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-                        let place = offset
-                        try await onFileThread {
-                            try part.withUnsafeReadableBytes { try file.write($0, at: place) }
-                        }
-                        offset += Int64(part.readableBytes)
+                        waiting.writeImmutableBuffer(part)
+                        guard waiting.readableBytes >= Self.written else { continue }
+                        arriving = try await self.write(waiting, at: offset, arriving, token)
+                        offset += Int64(waiting.readableBytes)
+                        waiting.clear()
                     }
+                    let (file, hash) = try await self.write(waiting, at: offset, arriving, token)
+                    offset += Int64(waiting.readableBytes)
                     let found = try self.version(of: response, offset, version, path)
                     self.state.transferred(received: offset)
                     return Fetched(
@@ -114,6 +135,25 @@
             } catch {
                 folder.removePart(token)
                 throw error
+            }
+        }
+
+        /// Of a small file, before it is written.
+        private static let written = 1 << 20
+
+        private func write(
+            _ bytes: ByteBuffer, at offset: Int64, _ arriving: (file: OpenFile, hash: SHA256)?,
+            _ token: String
+        ) async throws -> (file: OpenFile, hash: SHA256) {
+            try await onFileThread { [folder] in
+                let file = try arriving?.file ?? folder.makePart(token)
+                var hash = arriving?.hash ?? SHA256()
+                try bytes.withUnsafeReadableBytes { bytes in
+                    try file.write(bytes, at: offset)
+                    hash.update(bufferPointer: bytes)
+                }
+                file.beginSynchronizing(from: offset, count: Int64(bytes.readableBytes))
+                return (file, hash)
             }
         }
 
@@ -141,40 +181,107 @@
         /// Goes on where an earlier run stopped, where the server names the file by a strong tag.
         private func fetchLarge(_ path: SyncPath, _ version: RemoteVersion) async throws -> Fetched {
             let token = "large-" + ContentHash(SHA256.hash(data: Data(path.text.utf8))).text.prefix(32)
-            let first = FirstProgress()
+            let arrival = Arrival(folder, token + ".part")
             let response = try await client.http.download(
                 client.location.url(path, isFolder: false), to: folder.partPath(token),
                 headerFields: client.downloadFields, options: client.downloadOptions
             ) { [state] progress in
-                if first.take(), progress.resumed > 0 { state.report(.continued(path, at: progress.resumed)) }
-                state.transferred(received: first.advance(to: progress.transferred))
+                let step = arrival.advance(progress)
+                if step.isFirst, progress.resumed > 0 {
+                    state.report(.continued(path, at: progress.resumed))
+                }
+                state.transferred(received: step.bytes)
             }
             return try await onFileThread { [folder] in
                 let file = try folder.openPart(token)
                 let size = try file.version().size
                 return Fetched(
-                    token: token, file: file, content: try file.content(),
+                    token: token, file: file, content: try arrival.content(of: file),
                     version: try self.version(of: response, size, version, path))
             }
         }
     }
 
-    /// Tells a progress's steps.
-    private final class FirstProgress: Sendable {
-        private let state = Mutex((isFirst: true, bytes: Int64(0)))
+    /// A large file while it arrives: it is hashed, and on its way to the disk, before it is whole.
+    private final class Arrival: Sendable {
+        private struct Progress {
+            var isFirst = true
+            var completed: Int64 = 0
+            var transferred: Int64 = 0
+            /// How often it began anew.
+            var beginning = 0
+            var isHashing = false
+        }
 
-        func take() -> Bool {
-            state.withLock { state in
-                defer { state.isFirst = false }
-                return state.isFirst
+        private struct Hashed {
+            var hash = SHA256()
+            var offset: Int64 = 0
+            var beginning = 0
+        }
+
+        private let folder: LocalFolder
+        private let name: String
+        private let progress = Mutex(Progress())
+        private let hashed = Mutex(Hashed())
+        /// What is hashed at a time.
+        private static let step: Int64 = 8 << 20
+
+        init(_ folder: LocalFolder, _ name: String) {
+            self.folder = folder
+            self.name = name
+        }
+
+        /// - Returns: whether it is the first progress, and how many bytes have come since the one before.
+        func advance(_ new: TransferProgress) -> (isFirst: Bool, bytes: Int64) {
+            let (step, beginning) = progress.withLock { old -> ((Bool, Int64), Int?) in
+                let (isFirst, bytes) = (old.isFirst, new.transferred - old.transferred)
+                if isFirst { old.completed = new.resumed }
+                // Where it begins anew there are fewer bytes than came.
+                if new.completed - old.completed != bytes { old.beginning += 1 }
+                (old.isFirst, old.completed, old.transferred) = (false, new.completed, new.transferred)
+                let isDue =
+                    !old.isHashing && new.completed / Self.step > (new.completed - bytes) / Self.step
+                if isDue { old.isHashing = true }
+                return ((isFirst, bytes), isDue ? old.beginning : nil)
+            }
+            if let beginning {
+                let end = new.completed
+                NIOThreadPool.singleton.submit { _ in
+                    // What goes wrong here is seen by the one who reads the whole.
+                    if let file = try? self.folder.openPart(self.name) {
+                        _ = try? self.hash(file, upTo: end, beginning)
+                    }
+                    self.progress.withLock { $0.isHashing = false }
+                }
+            }
+            return step
+        }
+
+        private func hash(_ file: OpenFile, upTo end: Int64?, _ beginning: Int) throws -> SHA256 {
+            try hashed.withLock { hashed in
+                if hashed.beginning != beginning {
+                    hashed = Hashed()
+                    hashed.beginning = beginning
+                }
+                let first = hashed.offset
+                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+                defer { buffer.deallocate() }
+                while end.map({ hashed.offset < $0 }) ?? true {
+                    let most = Int(min(Int64(buffer.count), (end ?? .max) - hashed.offset))
+                    let count = try file.read(
+                        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<most]), at: hashed.offset)
+                    if count == 0 { break }
+                    hashed.hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                    hashed.offset += Int64(count)
+                }
+                file.beginSynchronizing(from: first, count: hashed.offset - first)
+                return hashed.hash
             }
         }
 
-        func advance(to bytes: Int64) -> Int64 {
-            state.withLock { state in
-                defer { state.bytes = bytes }
-                return bytes - state.bytes
-            }
+        /// Of the file when it is whole.
+        func content(of file: OpenFile) throws -> ContentHash {
+            ContentHash(try hash(file, upTo: nil, progress.withLock { $0.beginning }).finalize())
         }
     }
 

@@ -12,6 +12,8 @@
         /// What one worker does in one go.
         enum Job: Sendable {
             case uploads([Upload])
+            /// Files that have arrived, once the server's clock has gone on.
+            case naming([Sent], notBefore: ContinuousClock.Instant)
             case downloads([Download])
             case other(SyncAction)
         }
@@ -85,28 +87,52 @@
 
         /// - Parameter width: how many jobs run at a time.
         private func run(_ jobs: [Job], at width: Int) async throws {
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                var rest = jobs[...]
-                for worker in 0..<width {
-                    guard let job = rest.popFirst() else { break }
-                    group.addTask {
-                        try await self.perform(job, worker)
-                        return worker
+            try await withThrowingTaskGroup(of: (worker: Int, next: Job?).self) { group in
+                var queue = JobQueue(jobs)
+                var idle = Array((0..<width).reversed())
+                while true {
+                    if state.value.isOver { queue.dropNew() }
+                    while !idle.isEmpty, let job = queue.next() {
+                        let worker = idle.removeLast()
+                        group.addTask { (worker, try await self.perform(job, worker)) }
                     }
-                }
-                while let worker = try await group.next() {
-                    guard !state.value.isOver, let job = rest.popFirst() else { continue }
-                    group.addTask {
-                        try await self.perform(job, worker)
-                        return worker
-                    }
+                    guard let done = try await group.next() else { return }
+                    idle.append(done.worker)
+                    if let job = done.next { queue.append(job) }
                 }
             }
         }
 
-        private func perform(_ job: Job, _ worker: Int) async throws {
+        /// What workers do next: files get their names once that time has come, and others are sent until then.
+        private struct JobQueue {
+            private var new: ArraySlice<Job>
+            private var named: [(job: Job, notBefore: ContinuousClock.Instant)] = []
+
+            init(_ jobs: [Job]) { new = jobs[...] }
+
+            mutating func append(_ job: Job) {
+                guard case .naming(_, let time) = job else { return new.append(job) }
+                named.append((job, time))
+            }
+
+            /// Nothing new is begun. What has arrived still gets its name.
+            mutating func dropNew() { new = [] }
+
+            mutating func next() -> Job? {
+                if let first = named.first, first.notBefore <= .now || new.isEmpty {
+                    return named.removeFirst().job
+                }
+                return new.popFirst()
+            }
+        }
+
+        /// - Returns: what is left to do for it.
+        private func perform(_ job: Job, _ worker: Int) async throws -> Job? {
             switch job {
-            case .uploads(let uploads): try await upload(uploads, worker)
+            case .uploads(let uploads): return try await upload(uploads, worker)
+            case .naming(let files, let time):
+                try await ContinuousClock().sleep(until: time)
+                try await name(files)
             case .downloads(let downloads): try await download(downloads)
             case .other(let action):
                 try await attempt(action.path) {
@@ -114,6 +140,7 @@
                     self.state.report(.done(action))
                 }
             }
+            return nil
         }
 
         /// Does something for a path. That it fails is the path's trouble; what has changed meanwhile is looked at again.
@@ -170,7 +197,10 @@
         private func perform(_ action: SyncAction) async throws {
             switch action {
             case .makeLocalFolder(let path):
-                try await onFileThread { [folder] in try folder.makeFolder(path) }
+                try await onFileThread { [folder] in
+                    try folder.makeFolder(path)
+                    try folder.synchronizeFolders(of: [path])
+                }
                 try await agree([(path, .folder)])
             case .makeRemoteFolder(let path):
                 try await client.makeFolder(path)
@@ -221,6 +251,7 @@
                     }
                 }
                 try folder.move(path, to: other)
+                try folder.synchronizeFolders(of: [other])
                 return try folder.version(other)
             }
             guard let moved, moved.isSameFile(as: version) else { throw Outdated(path, other) }
@@ -233,12 +264,14 @@
             _ content: ContentHash
         ) async throws {
             // The source has to be what was agreed: whatever it is otherwise would be taken along.
-            guard let now = try await client.version(path), remote.matches(now) else { throw Outdated(path) }
+            guard let now = try await client.version(path), remote.matches(now) else {
+                throw Outdated(path)
+            }
             try await store.note([(other, Intent(content: content, remote: remote))])
             let isDoubtful: Bool
             do {
                 if Self.folded(path.text) == Self.folded(other.text) {
-                    isDoubtful = try await moveByWay(path, to: other)
+                    isDoubtful = try await moveByWay(path, to: other, remote)
                 } else {
                     isDoubtful = try await moveOnServer(path, to: other, isFolder: false)
                 }
@@ -258,15 +291,22 @@
         }
 
         /// Renames a file to what a server that folds names takes for the same name: by a name of this program's own. Where it
-        /// ends half-way, the file here is sent again.
-        private func moveByWay(_ path: SyncPath, to other: SyncPath) async throws -> Bool {
+        /// ends half-way, the next run settles it: it deletes the file there only where it is as agreed, and it is sent again.
+        private func moveByWay(
+            _ path: SyncPath, to other: SyncPath, _ version: RemoteVersion
+        ) async throws -> Bool {
             try await makeOwnFolder()
-            let way = try own.appending(Self.token("way"))
+            let aside = SyncStore.Aside(token: Self.token("gone"), path: path, remote: version)
+            let way = try own.appending(aside.token)
+            try await store.note([aside])
             let wasLost = try await moveOnServer(path, to: way, isFolder: false)
             do {
-                return try await moveOnServer(way, to: other, isFolder: false) || wasLost
-            } catch {
+                let isDoubtful = try await moveOnServer(way, to: other, isFolder: false)
+                try await store.dropAsides([aside.token])
+                return isDoubtful || wasLost
+            } catch let error as WebDAVError {
                 try await moveOnServer(way, to: path, isFolder: false)
+                try await store.dropAsides([aside.token])
                 throw error
             }
         }
@@ -294,6 +334,11 @@
             fetched.remove(from: folder)
             if fetched.content == content {
                 try await agree([(path, .file(version, fetched.version, content))])
+            } else if case .file(let old, _, let agreed)? = state.value.agreed[path],
+                fetched.content == agreed
+            {
+                // The server has what was agreed, as another version: only this side has changed it.
+                try await agree([(path, .file(old, fetched.version, agreed))])
             } else {
                 state.update { state in
                     state.remote[path] = .file(fetched.version)

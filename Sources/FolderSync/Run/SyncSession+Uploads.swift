@@ -6,7 +6,7 @@
 
     extension SyncSession {
         /// A file that the server has whole, under a name of this program's own.
-        private struct Sent: Sendable {
+        struct Sent: Sendable {
             var upload: Upload
             var place: SyncPath
             var content: ContentHash
@@ -21,12 +21,14 @@
         private static let part: Int64 = 16 << 20
         /// Of entity tags and times.
         private static let coarsestTick = Duration.milliseconds(1_050)
-        private static let readAtOnce = 256 << 10
+        private static let readAtOnce = 512 << 10
         /// A file that changes each time is left for the next run.
         private static let mostTriesWhileChanging = 3
 
-        /// Sends files, looks at them there, and gives them their names.
-        func upload(_ uploads: [Upload], _ worker: Int) async throws {
+        /// Sends files, and looks at them there.
+        ///
+        /// - Returns: that they get their names; nil where none has arrived.
+        func upload(_ uploads: [Upload], _ worker: Int) async throws -> Job? {
             let lane = try own.appending("lane\(worker)")
             var sent: [Sent] = []
             for upload in uploads {
@@ -40,7 +42,8 @@
                     }
                 }
             }
-            guard let first = sent.first else { return }
+            guard let first = sent.first else { return nil }
+            let arrived = ContinuousClock.now
             // One listing tells of all whether they arrived whole, and by which tags they will be known.
             let isAlone = first.place.parent == own
             let isListed = try await attempt(first.upload.path) {
@@ -54,7 +57,7 @@
                     if let version = versions[sent[place].place] { sent[place].remote = version }
                 }
             }
-            guard isListed else { return }
+            guard isListed else { return nil }
             var whole: [Sent] = []
             for file in sent {
                 let (size, expected) = (file.remote.size, file.local.size)
@@ -71,17 +74,20 @@
             try await store.note(
                 whole.map { ($0.upload.path, Intent(content: $0.content, remote: $0.remote)) })
             // Whatever is written from the next second on has another tag.
-            if whole.contains(where: { $0.remote.isCoarse }) {
-                try await Task.sleep(for: Self.coarsestTick)
-            }
+            let isCoarse = whole.contains { $0.remote.isCoarse }
+            return .naming(whole, notBefore: isCoarse ? arrived + Self.coarsestTick : arrived)
+        }
+
+        /// Gives files that the server has whole their names.
+        func name(_ files: [Sent]) async throws {
             var changes: [(SyncPath, AgreedItem?)] = []
-            for file in whole {
+            for file in files {
                 let path = file.upload.path
                 try await attempt(path) {
                     let remote = try await self.name(file)
                     changes.append((path, .file(Self.trusted(file.local), remote, file.content)))
                     self.state.report(.done(.upload(path, file.local, replacing: file.upload.replaced)))
-                    if isAlone { try await self.store.dropUpload(path) }
+                    if file.place.parent == self.own { try await self.store.dropUpload(path) }
                 }
             }
             try await agree(changes)
@@ -104,7 +110,7 @@
             let isDoubtful: Bool
             do {
                 if let replaced = file.upload.replaced {
-                    if traits.honoursTags, let tag = replaced.strongTag {
+                    if traits.honoursTags == true, let tag = replaced.strongTag {
                         isDoubtful = try await client.move(
                             file.place, to: path, replacesAny: true, tag: tag)
                     } else {
@@ -122,12 +128,20 @@
                 // doesn't tell from it, where it is not listed.
                 throw Outdated(path, reason: error.status == 409 ? "\(error)" : nil)
             }
-            if traits.keepsTags, !isDoubtful { return file.remote }
-            guard let now = try await client.version(path), now.size == file.remote.size,
-                !isDoubtful || traits.keepsTags && file.remote.matches(now)
-            else {
+            // What went in parts is looked at once more: a part whose connection broke may have been written since.
+            let isLarge = file.place.parent == own
+            if traits.keepsTags || state.value.keepsTimes, !isDoubtful, !isLarge { return file.remote }
+            guard let now = try await client.version(path), now.size == file.remote.size else {
+                throw Outdated(path)
+            }
+            let isSame = file.remote.matches(now)
+            guard isSame || !isDoubtful && !traits.keepsTags else {
                 // The next pass compares the contents.
                 throw Outdated(path)
+            }
+            // It was sent a second ago or more: without tags that is all there is to see.
+            if isSame, !isDoubtful, now.tag == nil, now.modified != nil {
+                state.update { $0.keepsTimes = true }
             }
             return now
         }
@@ -147,23 +161,23 @@
         /// Sends a file, again where it changes meanwhile.
         private func send(_ upload: Upload, in lane: SyncPath) async throws -> Sent {
             for number in 1... {
-                // A name of its own for each: what an earlier try left under a name could be taken for this.
-                let place = try lane.appending(Self.token("file"))
+                let place: SyncPath
+                let name = { try lane.appending(Self.token("file")) }
                 let file = try await onFileThread { [folder] in try folder.open(upload.path) }
                 let before = try await onFileThread { try file.version() }
                 let hash: ContentHash?
                 do {
                     if before.size <= Self.smallest {
                         let (bytes, content) = try await onFileThread { try file.whole(Int(before.size)) }
-                        try await client.put(place, .bytes(bytes))
+                        place = try await client.put(.bytes(bytes), under: name)
                         hash = content
                     } else {
                         let box = HashBox()
-                        try await client.put(place, Self.body(file, 0, before.size, box))
+                        place = try await client.put(Self.body(file, 0, before.size, box), under: name)
                         hash = box.content
                     }
                 } catch is FileChanged {
-                    hash = nil
+                    (place, hash) = (own, nil)
                 }
                 let after = try await onFileThread { [folder] in try folder.version(upload.path) }
                 if let hash, after == before {
@@ -184,18 +198,28 @@
             sent: @escaping @Sendable (Int64) -> Void = { _ in }
         ) -> HTTPRequestBody {
             .restartable(length: end - start) { writer in
-                var hash = box.start
-                var offset = start
-                while offset < end {
-                    let (place, count) = (offset, Int(min(end - offset, Int64(readAtOnce))))
-                    let bytes = try await onFileThread { try file.bytes(count, at: place) }
-                    guard bytes.readableBytes > 0 else {
-                        throw FileChanged()
+                @Sendable func part(_ offset: Int64, _ hash: SHA256) async throws -> (ByteBuffer, SHA256) {
+                    try await onFileThread {
+                        let bytes = try file.bytes(Int(min(end - offset, Int64(readAtOnce))), at: offset)
+                        guard bytes.readableBytes > 0 else { throw FileChanged() }
+                        var hash = hash
+                        bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+                        return (bytes, hash)
                     }
-                    bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+                }
+                var (offset, hash) = (start, box.start)
+                guard offset < end else { return box.finish(hash) }
+                var bytes: ByteBuffer
+                (bytes, hash) = try await part(offset, hash)
+                while true {
+                    let (place, known) = (offset + Int64(bytes.readableBytes), hash)
+                    // The next part is read and hashed while this one is sent.
+                    async let next: (ByteBuffer, SHA256)? = place < end ? part(place, known) : nil
                     try await writer.write(bytes)
-                    offset += Int64(bytes.readableBytes)
                     sent(Int64(bytes.readableBytes))
+                    offset = place
+                    guard let following = try await next else { break }
+                    (bytes, hash) = following
                 }
                 box.finish(hash)
             }
@@ -208,22 +232,25 @@
                 let file = try await onFileThread { [folder] in try folder.open(upload.path) }
                 let before = try await onFileThread { try file.version() }
                 let known = try await store.uploads().first { $0.path == upload.path }
-                let isContinued = known?.local == before && traits.appends
-                let token = isContinued ? known?.token ?? "" : Self.token("large")
-                let place = try own.appending(token)
-                try await store.note(SyncStore.Upload(path: upload.path, token: token, local: before))
-                let hash: ContentHash?
+                let earlier = known?.local == before && traits.appends ? known?.token : nil
+                if known != nil, earlier == nil {
+                    state.report(
+                        .restarted(
+                            upload.path,
+                            traits.appends ? "it has changed" : "the server can't go on with an upload"))
+                }
+                var sent: (place: SyncPath, content: ContentHash)?
                 do {
-                    hash = try await sendParts(upload, file, before, place, isContinued: known != nil)
-                } catch is FileChanged {
-                    hash = nil
-                }
+                    sent = try await sendParts(upload, file, before, earlier)
+                } catch is FileChanged {}
                 let after = try await onFileThread { [folder] in try folder.version(upload.path) }
-                if let hash, after == before {
-                    return Sent(upload: upload, place: place, content: hash, local: before)
+                if let sent, after == before {
+                    return Sent(upload: upload, place: sent.place, content: sent.content, local: before)
                 }
-                try await store.dropUpload(upload.path)
-                try await client.delete(place, isFolder: false)
+                if let known = try await store.uploads().first(where: { $0.path == upload.path }) {
+                    try await store.dropUpload(upload.path)
+                    try await client.delete(try own.appending(known.token), isFolder: false)
+                }
                 guard after != nil else { throw Outdated(upload.path) }
                 guard number < Self.mostTriesWhileChanging else { break }
                 state.report(.changedWhileSent(upload.path))
@@ -232,37 +259,50 @@
                 upload.path, reason: "it changes all the time; it is sent when it rests, by the next run")
         }
 
+        /// - Parameter earlier: what a part of it is called that arrived before.
         private func sendParts(
-            _ upload: Upload, _ file: OpenFile, _ version: LocalVersion, _ place: SyncPath, isContinued: Bool
-        ) async throws -> ContentHash {
-            let size = version.size
-            let box = HashBox()
-            guard traits.appends else {
-                if isContinued {
-                    state.report(.restarted(upload.path, "the server can't go on with an upload"))
+            _ upload: Upload, _ file: OpenFile, _ version: LocalVersion, _ earlier: String?
+        ) async throws -> (place: SyncPath, content: ContentHash) {
+            let (size, box) = (version.size, HashBox())
+            let sent: @Sendable (Int64) -> Void = { [state] in state.transferred(sent: $0) }
+            var (offset, place) = (Int64(0), own)
+            if let earlier {
+                place = try own.appending(earlier)
+                if let there = try await client.version(place)?.size, there > 0, there <= size {
+                    offset = there
+                    state.report(.continued(upload.path, at: offset))
+                    let hash = try await onFileThread { try file.hash(upTo: there) }
+                    box.advance(hash)
                 }
-                try await client.put(
-                    place, Self.body(file, 0, size, box) { [state] in state.transferred(sent: $0) })
-                return box.content
             }
-            var offset: Int64 = 0
-            if isContinued, let there = try await client.version(place)?.size, there > 0, there <= size {
-                offset = there
-                state.report(.continued(upload.path, at: offset))
-                let hash = try await onFileThread { try file.hash(upTo: there) }
-                box.advance(hash)
+            if offset == 0 {
+                let end = traits.appends ? min(size, Self.part) : size
+                var tries = 0
+                place = try await client.put(Self.body(file, 0, end, box, sent: sent)) {
+                    tries += 1
+                    if tries > 1, !self.traits.appends {
+                        self.state.report(
+                            .restarted(
+                                upload.path, "its connection broke; the server can't go on with an upload"))
+                    }
+                    let token = Self.token("large")
+                    try await self.store.note(
+                        SyncStore.Upload(path: upload.path, token: token, local: version))
+                    return try self.own.appending(token)
+                }
+                box.advance(box.last)
+                offset = end
             }
             while offset < size {
                 try Task.checkCancellation()
                 let (start, end) = (offset, min(offset + Self.part, size))
                 try await client.put(
-                    place, Self.body(file, start, end, box) { [state] in state.transferred(sent: $0) },
-                    range: start == 0 ? nil : (first: start, total: size))
+                    place, Self.body(file, start, end, box, sent: sent), range: (first: start, total: size))
                 box.advance(box.last)
                 offset = end
                 if try await onFileThread({ try file.version() }) != version { throw FileChanged() }
             }
-            return box.content
+            return (place, box.content)
         }
     }
 

@@ -1,6 +1,7 @@
 #if HTTP && Outbox
     import Foundation
     import MultipathHTTP
+    import Synchronization
 
     /// One folder, one server and their record, open as long as this lives: what passes are made with.
     final class SyncSession: Sendable {
@@ -16,7 +17,8 @@
         let state: RunState
         /// This program's own folder on the server.
         let own: SyncPath
-        let traits: ServerTraits
+        private let knownTraits: Mutex<ServerTraits>
+        var traits: ServerTraits { knownTraits.withLock { $0 } }
 
         private static let mostPasses = 8
         /// A folder on the server may have so many files and folders, at any depth.
@@ -56,7 +58,8 @@
                 try await store.setValue(number, for: "number")
             }
             own = try SyncPath("\(Self.reserved)-\(number)")
-            traits = try await Self.traits(client, own, store)
+            let traits = try await Self.traits(client, own, store)
+            knownTraits = Mutex(traits)
             state.report(.server(Self.words(traits)))
         }
 
@@ -74,11 +77,27 @@
             }
             try await client.makeFolder(own)
             let traits = try await ServerTraits.tried(on: client, in: own)
-            try await store.setValue(
-                String(decoding: try JSONEncoder().encode(traits), as: UTF8.self), for: "traits")
+            try await note(traits, store)
             try await store.setValue("\(now)", for: "traitsTime")
             try await store.setValue(client.serverName, for: "traitsServer")
             return traits
+        }
+
+        private static func note(_ traits: ServerTraits, _ store: SyncStore) async throws {
+            try await store.setValue(
+                String(decoding: try JSONEncoder().encode(traits), as: UTF8.self), for: "traits")
+        }
+
+        /// Before the first plan that replaces or deletes something on the server.
+        private func tryTags(for plan: SyncPlan) async throws {
+            var traits = traits
+            guard traits.honoursTags == nil, plan.actions.contains(where: \.needsCondition) else { return }
+            try await makeOwnFolder()
+            try await traits.tryTags(on: client, in: own)
+            let tried = traits
+            knownTraits.withLock { $0 = tried }
+            try await Self.note(tried, store)
+            state.report(.server(Self.words(tried)))
         }
 
         /// A server may be set up anew: a week, in seconds.
@@ -86,7 +105,7 @@
 
         private static func words(_ traits: ServerTraits) -> String {
             let words = [
-                traits.honoursTags ? "conditions by entity tag" : "no conditions by entity tag",
+                traits.honoursTags.map { $0 ? "conditions by entity tag" : "no conditions by entity tag" },
                 traits.appends ? "uploads go on where they stopped" : "an upload that breaks begins anew",
                 traits.foldsNames ? "names that differ by case are one" : nil,
             ]
@@ -136,6 +155,7 @@
                 }
                 previous = plan.actions
                 state.report(.planned(actions: plan.actions.count, bytes: bytes(of: plan)))
+                try await tryTags(for: plan)
                 try await noteDeletions(plan)
                 try await execute(plan)
                 try await lookAgain()

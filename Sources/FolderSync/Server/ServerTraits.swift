@@ -7,8 +7,9 @@
     struct ServerTraits: Codable, Sendable, Hashable {
         /// `Overwrite: F` keeps what is there.
         var honoursOverwrite = false
-        /// `If` with an entity tag is heeded (RFC 4918 section 10.4).
-        var honoursTags = false
+        /// `If` with an entity tag is heeded (RFC 4918 section 10.4); nil where that was not tried yet. It takes a second on
+        /// Apache, and a first run has nothing to replace.
+        var honoursTags: Bool?
         /// PUT with Content-Range appends (RFC 9110 section 14.5).
         var appends = false
         /// Names that differ by case, or by the form of Unicode only, are one.
@@ -31,21 +32,7 @@
                 try await client.move(one, to: other, replacesAny: false)
             }
             if !traits.honoursOverwrite { try await client.put(one, .text("one")) }
-
-            if let tag = try await strongTag(of: other, on: client) {
-                let heedsWrong = try await isRefused {
-                    try await client.move(one, to: other, replacesAny: true, tag: "\"no such tag\"")
-                }
-                if heedsWrong {
-                    traits.honoursTags =
-                        try await outcome {
-                            try await client.move(one, to: other, replacesAny: true, tag: tag)
-                        } == nil
-                }
-            }
-            if try await client.version(one) != nil {
-                try await client.move(one, to: other, replacesAny: true)
-            }
+            try await client.move(one, to: other, replacesAny: true)
             let after = try await client.version(other)
             traits.keepsTags =
                 traits.honoursOverwrite && before?.tag != nil && before?.opaqueTag == after?.opaqueTag
@@ -67,6 +54,30 @@
             }
             try await client.delete(place, isFolder: true)
             return traits
+        }
+
+        /// - Parameter folder: this program's own.
+        mutating func tryTags(on client: WebDAVClient, in folder: SyncPath) async throws {
+            let place = try folder.appending("probe")
+            try? await client.delete(place, isFolder: true)
+            try await client.makeFolder(place)
+            let (one, other) = (try place.appending("one"), try place.appending("other"))
+            try await client.put(one, .text("one"))
+            try await client.put(other, .text("other"))
+            var isHonoured = false
+            if let tag = try await Self.strongTag(of: other, on: client) {
+                let heedsWrong = try await Self.isRefused {
+                    try await client.move(one, to: other, replacesAny: true, tag: "\"no such tag\"")
+                }
+                if heedsWrong {
+                    isHonoured =
+                        try await Self.outcome {
+                            try await client.move(one, to: other, replacesAny: true, tag: tag)
+                        } == nil
+                }
+            }
+            try await client.delete(place, isFolder: true)
+            honoursTags = isHonoured
         }
 
         /// Apache's tags are weak until a file is a second old.

@@ -174,18 +174,38 @@
 
         // MARK: Changing
 
-        /// Writes a file under a name that is this program's own.
+        /// Writes a file under a name that is this program's own, or a part of one: that may be sent twice.
         ///
         /// - Parameter range: where the body stands in the whole (RFC 9110 section 14.5); nil for all of it.
         func put(
             _ path: SyncPath, _ body: HTTPRequestBody, range: (first: Int64, total: Int64)? = nil
         ) async throws {
+            let request = putRequest(path, body, range)
+            try await trying { try await self.perform(request, "PUT", body, maximumRetries: 0) }
+        }
+
+        /// Writes a file under a name that it has in this try only. What a server still does with a try before, of which
+        /// the connection broke, is then done to another file: it may cut that one short, or delete it.
+        ///
+        /// - Parameter name: a new one for each try.
+        /// - Returns: the last of them, under which the file is whole.
+        func put(_ body: HTTPRequestBody, under name: () async throws -> SyncPath) async throws -> SyncPath {
+            try await trying {
+                let path = try await name()
+                try await self.perform(self.putRequest(path, body, nil), "PUT", body, maximumRetries: 0)
+                return path
+            }
+        }
+
+        private func putRequest(
+            _ path: SyncPath, _ body: HTTPRequestBody, _ range: (first: Int64, total: Int64)?
+        ) -> HTTPRequest {
             var fields = HTTPFields()
             fields[.contentType] = "application/octet-stream"
             if let range, let length = body.length {
                 fields[.contentRange] = "bytes \(range.first)-\(range.first + length - 1)/\(range.total)"
             }
-            try await change("PUT", location.encoded(path, isFolder: false), fields, body)
+            return request("PUT", location.encoded(path, isFolder: false), fields)
         }
 
         func makeFolder(_ path: SyncPath) async throws {
@@ -279,15 +299,19 @@
         }
 
         private func change(
-            _ method: String, _ path: String, _ fields: HTTPFields = [:], _ body: HTTPRequestBody? = nil
+            _ method: String, _ path: String, _ fields: HTTPFields = [:]
         ) async throws {
             let request = request(method, path, fields)
-            try await trying { try await self.perform(request, method, body) }
+            try await trying { try await self.perform(request, method) }
         }
 
+        /// - Parameter maximumRetries: how often the HTTP client sends it again by itself.
         private func perform(
-            _ request: HTTPRequest, _ method: String, _ body: HTTPRequestBody? = nil
+            _ request: HTTPRequest, _ method: String, _ body: HTTPRequestBody? = nil,
+            maximumRetries: Int? = nil
         ) async throws {
+            var options = options
+            if let maximumRetries { options.maximumRetries = maximumRetries }
             try await http.perform(request: request, body: body, options: options) { response, body in
                 // 207 has the errors of single members (RFC 4918 section 9.6.1).
                 guard response.status.kind == .successful, response.status.code != 207 else {
@@ -311,7 +335,8 @@
             return error
         }
 
-        /// Every request here may be sent twice: PUT writes what is this program's own, and the others say what they expect.
+        /// Every request here may be sent twice: PUT writes a new file each time, or the same bytes in the same place, and the
+        /// others say what they expect.
         private func trying<Value>(_ body: () async throws -> Value) async throws -> Value {
             var pause = firstPause
             for number in 1... {

@@ -36,8 +36,9 @@ struct Adaptation: Sendable {
         var fillingShare = 0.5
         /// With so many seconds the variant that is played is kept where the path carries it.
         var keeping = 15.0
-        /// A cushion of so many seconds is to be full soon: 20 s of silence (an elevator) then find it in a fast path's buffer …
-        var cushion = 20.0
+        /// A cushion of so many seconds is to be full soon: 20 s of silence (an elevator), and the seconds that a connection takes
+        /// to come back, then find it in a fast path's buffer …
+        var cushion = 24.0
         /// … within so many seconds, where half of the ladder's quality is enough for that: the elevator's door closes soon after
         /// the stream began.
         var fillTime = 2.0

@@ -149,7 +149,7 @@ extension StreamMachine {
             if now >= job.retryAt { askAgain() }
             return
         }
-        if now - job.activeAt >= patience(of: job) {
+        if now - job.activeAt >= job.patience(tuning) {
             self.job?.failures += 1
             lastTrouble = "the server sends nothing"
             // Whatever carries the next try may be slower: a lower variant may be there sooner than the rest of this one.
@@ -167,13 +167,6 @@ extension StreamMachine {
         } else if let rate = job.recentRate(at: now, tuning) {
             _ = abandon(rate: rate)
         }
-    }
-
-    /// How long the segment that is under way may bring nothing.
-    func patience(of job: SegmentJob) -> Double {
-        let usual = job.patience(tuning)
-        guard paths.count <= 1 else { return usual }
-        return max(usual, min(playhead.buffer * tuning.lonelyShare, tuning.lonelySilence))
     }
 
     /// Goes on where it was.

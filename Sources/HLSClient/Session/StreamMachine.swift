@@ -67,10 +67,6 @@ struct StreamMachine {
         var silence = 3.0
         /// … and after several silences in a row after so many times that.
         var longestSilences = 3
-        /// … and so long where there is no other path: a new connection would meet the same silence, and what is on its way would
-        /// be lost. Half of the buffer is left for that connection, which the old one may need all the same.
-        var lonelySilence = 10.0
-        var lonelyShare = 0.5
         /// The pause before a second try; it doubles with each.
         var retry = 0.25
         var longestRetry = 4.0
@@ -206,7 +202,7 @@ struct StreamMachine {
         guard outcome == nil else { return nil }
         var dates = [
             firstRetryAt, playhead.emptyAt, roomAt,
-            job.map { $0.isUnderWay ? $0.activeAt + patience(of: $0) : $0.retryAt },
+            job.map { $0.isUnderWay ? $0.activeAt + $0.patience(tuning) : $0.retryAt },
         ]
         dates += playlists.values.map { $0.active + $0.patience }
         if let variant { dates.append(variants[variant].fetch == nil ? variants[variant].reloadAt : nil) }

@@ -1,0 +1,95 @@
+#if HTTP && Outbox
+    import Foundation
+    import TestSupport
+    import Testing
+
+    /// What could lose a file, and does not.
+    @Suite(.serialized) struct LossTests {
+        private let folder: TemporaryFolder
+
+        init() throws {
+            folder = try TemporaryFolder()
+            for name in ["one", "other"] { try folder.makeFolder(name) }
+        }
+
+        @Test(
+            "a request whose connection broke, and which the server goes on with later, cuts no file short",
+            .needs("python3", "curl"))
+        func late() async throws {
+            let server = try await TestServer(.faulty)
+            try folder.write("content", to: "one/file")
+            #expect(try await server.sync(folder.file("one"), [], "late/").status == 0)
+            #expect(try await server.sync(folder.file("other"), [], "late/").status == 0)
+            #expect(try folder.text("other/file") == "content")
+        }
+
+        @Test(
+            "another's change in the moment of a rename survives, though mpsync is killed on the way",
+            .needs("python3", "curl"))
+        func renameKilled() async throws {
+            let server = try await TestServer(.faulty)
+            try folder.write("content", to: "one/name")
+            #expect(try await server.sync(folder.file("one"), [], "foldrace/").status == 0)
+            try folder.move("one/name", to: "one/NAME")
+            let running = try Running([
+                Program.product("mpsync"), folder.file("one"), server.url + "foldrace/",
+            ])
+            try await Program.wait("the second half of the rename") { server.output.contains("hangs") }
+            running.kill()
+            try await Program.wait("its end") { !running.isRunning }
+            for name in ["one", "one", "other"] {
+                _ = try await server.sync(folder.file(name), [], "foldrace/")
+            }
+            let found = try folder.files("other").values.map { String(decoding: $0, as: UTF8.self) }
+            #expect(found.contains("another's change"), "\(found)")
+            #expect(try folder.text("one/NAME") == "content")
+        }
+
+        @Test(
+            "a file that a program has open for writing is neither deleted nor replaced",
+            .needs("nginx", "curl"))
+        func openForWriting() async throws {
+            let server = try await TestServer(.nginx)
+            for name in ["log", "notes", "rest"] { try folder.write("old", to: "one/\(name)") }
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            let log = try #require(FileHandle(forUpdatingAtPath: folder.file("one/log")))
+            let notes = try #require(FileHandle(forUpdatingAtPath: folder.file("one/notes")))
+            try server.folder.remove("root/log")
+            try server.folder.replace("root/notes", with: "from the server")
+
+            let refused = try await server.sync(folder.file("one"))
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("log: a program has it open for writing"), "\(refused.errors)")
+            #expect(refused.errors.contains("notes: a program has it open for writing"), "\(refused.errors)")
+
+            // What it writes now would be gone.
+            for file in [log, notes] {
+                try file.seekToEnd()
+                try file.write(contentsOf: Data(" and new".utf8))
+                try file.close()
+            }
+            let result = try await server.sync(folder.file("one"))
+            #expect(result.status == 0, "\(result.errors)")
+            let files = try server.folder.files("root").values.map { String(decoding: $0, as: UTF8.self) }
+            #expect(files.sorted() == ["from the server", "old", "old and new", "old and new"])
+            #expect(try folder.files("one") == server.folder.files("root"))
+        }
+
+        @Test(
+            "the names of what is fetched are on the disk before the record says so",
+            .needs("nginx", "curl", "strace"))
+        func durable() async throws {
+            let server = try await TestServer(.nginx)
+            try server.folder.write("content", to: "root/sub/file")
+            let result = try await Program.run([
+                "strace", "-f", "-y", "-o", folder.file("calls"), "-e", "trace=fsync,renameat2",
+                Program.product("mpsync"), folder.file("other"), server.url,
+            ])
+            #expect(result.status == 0, "\(result.errors)")
+            let calls = try folder.text("calls").split(separator: "\n")
+            let named = try #require(calls.firstIndex { $0.contains("renameat2") && $0.contains("\"file\"") })
+            let written = calls[named...].contains { $0.contains("fsync(") && $0.contains("/other/sub>") }
+            #expect(written, "\(calls.joined(separator: "\n"))")
+        }
+    }
+#endif
