@@ -163,11 +163,15 @@ struct SimulatedSides {
             remote[path] = nil
             return [(path, nil)]
         case .deleteLocalFolder(let path):
-            guard !local.keys.contains(where: { $0.isInside(path) }) else { return [] }
+            guard localFolders.contains(path), !local.keys.contains(where: { $0.isInside(path) }) else {
+                return []
+            }
             local[path] = nil
             return [(path, nil)]
         case .deleteRemoteFolder(let path):
-            guard !remote.keys.contains(where: { $0.isInside(path) }) else { return [] }
+            guard remoteFolders.contains(path), !remote.keys.contains(where: { $0.isInside(path) }) else {
+                return []
+            }
             remote[path] = nil
             return [(path, nil)]
         case .keepLocalAs(let path, let other):
