@@ -291,6 +291,19 @@ let package = Package(
             name: "side-by-side", dependencies: ["Multipath", "LinuxNet", "NetworkLab"],
             path: "Examples/side-by-side", swiftSettings: strict),
 
+        // Nor is this one: a server and its client, by public API alone.
+        .executableTarget(
+            name: "pub-menu",
+            dependencies: [
+                "MultipathHTTP", "MultipathNIO", "MultipathWebSocket",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
+                .product(name: "NIOCore", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: http),
+            ],
+            path: "Examples/pub-menu", packageAccess: false, swiftSettings: strict),
+
         // Shared by the test targets only.
         .target(
             name: "TestSupport", dependencies: ["LabNet", "LinuxNet", "PathCore"], path: "Tests/TestSupport",
@@ -507,7 +520,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "NetworkLab", "TestSupport", "mplab", "mpconnect", "mppaths", "download-probe", "modeprobe",
-                "httpprobe", "mpstream", "mpsync", "soak", "subflow-probe",
+                "httpprobe", "mpstream", "mpsync", "pub-menu", "soak", "subflow-probe",
             ],
             swiftSettings: strict),
     ],

@@ -158,6 +158,16 @@ public final class MultipathConnection: Sendable {
     /// Closes the channel without TLS's farewell: over a path that carries nothing it would wait for an answer.
     package func closeAtOnce() { channel.closeAtOnce() }
 
+    /// Resets the connection, and closes its channel: nothing that is under way either way is wanted any more. A mere end would
+    /// leave an MPTCP socket there for a minute, also one that fell back to TCP, which has its peer go on until the receive
+    /// buffer is full (net/mptcp/protocol.c, `__mptcp_close`).
+    package func reset() {
+        // At once where that is possible: another's close might come first, and be the end that this is to spare.
+        guard channel.eventLoop.inEventLoop else { return channel.eventLoop.execute { self.reset() } }
+        follower.abort()
+        channel.closeAtOnce()
+    }
+
     /// What carries the bytes now.
     public var transport: Transport { follower.transport }
 

@@ -152,6 +152,31 @@
                 #expect(!outcome.lines.contains("film.upload"), "\(outcome)")
             }
 
+            @Test(
+                "the pub's guest sees large pictures, then small ones where data is to be saved, and hears prices on"
+            )
+            func pubMenu() throws {
+                let pub = LabCommand.program("pub-menu")
+                let outcome = try LabCommand.lab(
+                    Self.links + ["--serve", "exec '\(pub)' serve 80"],
+                    """
+                    mplab='\(LabCommand.program("mplab"))'
+                    for _ in $(seq 300); do if curl -s -o answer http://server/menu; then break; fi; sleep 0.1; done
+                    '\(pub)' show server 80 2
+                    $mplab set wlan0 constrained yes
+                    $mplab set wwan0 constrained yes
+                    '\(pub)' show server 80 1
+                    """)
+                #expect(outcome.status == 0, "\(outcome)")
+                let pictures = outcome.lines.filter { $0.contains("a picture of") }
+                #expect(
+                    pictures.prefix(3).allSatisfy { $0.contains("320 x 240, 230415 bytes") }, "\(outcome)")
+                #expect(pictures.suffix(3).allSatisfy { $0.contains("16 x 12, 589 bytes") }, "\(outcome)")
+                let prices = outcome.lines.filter { $0.contains("£") }
+                #expect(pictures.count == 6 && prices.count == 3, "\(outcome)")
+                #expect(prices.first?.hasSuffix("ms over wlan0)") == true, "\(outcome)")
+            }
+
             @Test("the small resource comes where the user asks to save data in the middle of the large one")
             func lowDataDuring() throws {
                 let outcome = try LabCommand.lab(

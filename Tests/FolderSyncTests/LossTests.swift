@@ -80,6 +80,7 @@
             .needs("nginx", "curl", "strace"))
         func durable() async throws {
             let server = try await TestServer(.nginx)
+            try server.folder.makeFolder("root/sub")
             try server.folder.write("content", to: "root/sub/file")
             let result = try await Program.run([
                 "strace", "-f", "-y", "-o", folder.file("calls"), "-e", "trace=fsync,renameat2",

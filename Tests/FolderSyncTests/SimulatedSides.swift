@@ -163,19 +163,23 @@ struct SimulatedSides {
             remote[path] = nil
             return [(path, nil)]
         case .deleteLocalFolder(let path):
-            guard !local.keys.contains(where: { $0.isInside(path) }) else { return [] }
+            guard localFolders.contains(path), !local.keys.contains(where: { $0.isInside(path) }) else {
+                return []
+            }
             local[path] = nil
             return [(path, nil)]
         case .deleteRemoteFolder(let path):
-            guard !remote.keys.contains(where: { $0.isInside(path) }) else { return [] }
+            guard remoteFolders.contains(path), !remote.keys.contains(where: { $0.isInside(path) }) else {
+                return []
+            }
             remote[path] = nil
             return [(path, nil)]
         case .keepLocalAs(let path, let other):
-            guard local[path] != nil, local[other] == nil else { return [] }
+            guard local[path] != nil, local[other] == nil, hasLocalParent(other) else { return [] }
             moveLocal(path, other)
             return []
         case .keepRemoteAs(let path, let other):
-            guard remote[path] != nil, remote[other] == nil else { return [] }
+            guard remote[path] != nil, remote[other] == nil, hasRemoteParent(other) else { return [] }
             moveRemote(path, other)
             return []
         case .agree(let path, let item): return [(path, item)]
@@ -189,7 +193,7 @@ struct SimulatedSides {
     }
 
     private mutating func hasLocalParent(_ path: SyncPath, isMaking: Bool = false) -> Bool {
-        for folder in path.ancestors {
+        for folder in path.ancestors.reversed() {
             if let item = local[folder] {
                 if item != nil { return false }
             } else if isMaking {

@@ -204,6 +204,41 @@
             }
         }
 
+        @Test(
+            "Only data that is to be saved leads to the smaller resource, and no error of the server's",
+            arguments: ["404 Not Found", "500 Internal Server Error", "503 Service Unavailable"])
+        func lowDataAfterErrors(_ status: String) async throws {
+            let server = try await RawServer { _, request in
+                request.hasPrefix("GET /small")
+                    ? .ok("small") : .init("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
+            }
+            await MultipathHTTPClient.withClient { client in
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.data(server.url("/large"), lowData: server.url("/small"))
+                }
+                #expect(error?.code == .unexpectedStatus)
+                #expect(error?.status == Int(status.prefix(3)))
+            }
+            #expect(server.requests.count == 1)
+            await server.close()
+        }
+
+        @Test("A body that is compressed by deflate is undone as one by gzip is")
+        func deflate() async throws {
+            let compressed: [UInt8] = [
+                120, 156, 203, 72, 205, 201, 201, 87, 200, 64, 144, 0, 58, 46, 6, 125,
+            ]
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: \(compressed.count)\r\n\r\n"
+            let server = try await RawServer(always: .init(bytes: Array(head.utf8) + compressed))
+            try await MultipathHTTPClient.withClient { client in
+                let (_, body) = try await client.get(server.url(), collectUpTo: 100)
+                #expect(String(buffer: body) == "hello hello hello")
+            }
+            #expect(server.requests.first?.lowercased().contains("accept-encoding: gzip, deflate") == true)
+            await server.close()
+        }
+
         @Test("A traffic class is told of in the report, and requests of another take another connection")
         func trafficClass() async throws {
             let server = try await RawServer(always: .ok("hello"))

@@ -90,12 +90,23 @@
                 "continuations",
                 Frame.make(1, stream: 1, [0x88]) + Frame.many(5_000, Frame.make(9, stream: 1, []))
             ),
+            ("resets", Frame.many(5_000, Frame.reset(1, 8))),
+            ("a window that overflows", Frame.make(8, [0x7F, 0xFF, 0xFF, 0xFF])),
             ("empty data", Frame.ok + Frame.many(5_000, Frame.make(0, stream: 1))),
             ("a stream that was never opened", Frame.make(0, stream: 7, [1])),
             ("a frame that is too long", [0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1]),
             ("settings of half a length", Frame.make(4, [1, 2, 3])),
             ("a push, which was switched off", Frame.make(5, flags: 4, stream: 1, [0, 0, 0, 2, 0x88])),
             ("a head without a status", Frame.make(1, flags: 4, stream: 1, [0x84])),
+            (
+                "a status that is no number",
+                Frame.make(1, flags: 4, stream: 1, [0x08, 3] + Array("2xx".utf8))
+            ),
+            (
+                "a field before the status",
+                Frame.make(
+                    1, flags: 4, stream: 1, [0x00, 1] + Array("a".utf8) + [1] + Array("b".utf8) + [0x88])
+            ),
             ("an error of the connection", Frame.goAway(1)),
             ("a reset", Frame.reset(1, 2)),
         ]

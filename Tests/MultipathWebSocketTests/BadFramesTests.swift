@@ -115,7 +115,7 @@
 
     extension [UInt8] {
         /// Behind the empty line that ends a head of HTTP.
-        fileprivate var endOfHead: Int? {
+        var endOfHead: Int? {
             indices.dropFirst(3).first { self[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
         }
     }

@@ -33,8 +33,9 @@ final class FileWatch {
     private var registration: EventThread.Token?
     private var pause: EventThread.Token?
     private var onChange: ((Set<Place>) -> Void)?
-    /// A file that is replaced is two events at once, of the new file's own name and of its rename.
-    private var budget = ReadingBudget(burst: 2, interval: .milliseconds(50))
+    /// A file that is replaced wakes this up to four times before its rename, which is what counts: for its lock, the new file's
+    /// own name, its writing, and the way to the disk takes milliseconds in between.
+    private var budget = ReadingBudget(burst: 6, interval: .milliseconds(50))
 
     /// By inotify's number for a watch.
     private var watches: [CInt: Watch] = [:]

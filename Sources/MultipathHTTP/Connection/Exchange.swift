@@ -215,9 +215,11 @@
             return isWanted
         }
 
-        func received(_ response: HTTPResponse, _ demand: Demand) {
+        /// - Parameter mostParts: how many parts of the body wait for its reader before no more are read.
+        func received(_ response: HTTPResponse, _ demand: Demand, mostParts: Int) {
             let new = Parts.makeSequence(
-                backPressureStrategy: .init(lowWatermark: 8, highWatermark: 32), finishOnDeinit: false,
+                backPressureStrategy: .init(lowWatermark: mostParts / 4, highWatermark: mostParts),
+                finishOnDeinit: false,
                 delegate: demand)
             let head = Head(response: response, parts: new.sequence)
             let waiter = state.withLock { state -> CheckedContinuation<Head, any Error>? in

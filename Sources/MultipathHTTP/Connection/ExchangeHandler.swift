@@ -2,6 +2,7 @@
     import HTTPTypes
     import NIOCore
     import NIOHTTP1
+    import NIOHTTP2
     import NIOHTTPTypes
 
     /// The last handler of a channel that carries requests: an HTTP/1.1 connection, which carries one exchange after the other,
@@ -22,9 +23,16 @@
         /// costs.
         private static let mostDiscarded = 64 * 1024
 
+        /// How many parts of a body wait for its reader: of HTTP/1.1 each is what one turn of the loop has read, up to 256 kB …
+        private static let mostReads = 4
+        /// … and of HTTP/2 a frame, of 16 kB mostly.
+        private static let mostFrames = 32
+
         private let kind: Kind
         /// The other end, where that is a proxy and not the origin.
         private let proxy: HTTPProxy?
+        /// Hears that an exchange has ended before its time, on a connection that carries no other.
+        private let abandoned: () -> Void
         /// Hears of each exchange's end, and whether the connection can carry another one.
         private let ended: (_ isReusable: Bool) -> Void
         /// Why the whole connection has failed, where that is known better than this channel knows it.
@@ -50,13 +58,14 @@
 
         init(
             _ kind: Kind, proxy: HTTPProxy? = nil, connectionError: @escaping () -> (any Error)? = { nil },
-            isUnprocessed: @escaping () -> Bool = { false },
+            isUnprocessed: @escaping () -> Bool = { false }, abandoned: @escaping () -> Void = {},
             ended: @escaping (_ isReusable: Bool) -> Void
         ) {
             self.kind = kind
             self.proxy = proxy
             self.connectionError = connectionError
             self.isUnprocessed = isUnprocessed
+            self.abandoned = abandoned
             self.ended = ended
         }
 
@@ -203,7 +212,9 @@
             }
             hasHead = true
             let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            exchange.received(response, Exchange.Demand(bound, exchange))
+            exchange.received(
+                response, Exchange.Demand(bound, exchange),
+                mostParts: kind == .http1 ? Self.mostReads : Self.mostFrames)
         }
 
         private func complete(_ exchange: Exchange, _ trailers: HTTPFields?, _ context: ChannelHandlerContext)
@@ -220,10 +231,13 @@
         }
 
         /// Ends the exchange before its time; the channel can't be used any more.
-        private func end(_ error: any Error) {
+        ///
+        /// - Parameter isReusable: whether a stream's connection can.
+        private func end(_ error: any Error, isReusable: Bool = true) {
             guard let exchange else { return }
             leave()
-            ended(kind == .stream)
+            abandoned()
+            ended(kind == .stream && isReusable)
             exchange.failed(error)
             context?.close(promise: nil)
         }
@@ -256,13 +270,15 @@
             guard let exchange else { return }
             // What came before the end is whole.
             handOver(to: exchange)
+            // A server that breaks the rules within a stream may do so in the next.
+            let isSound = error is NIOHTTP2Errors.StreamClosed
             if isUnprocessed(), !hasHead {
                 exchange.failed(
                     MultipathHTTPError(.refused, "the server did not process the request", underlying: error))
             } else {
                 exchange.failed(MultipathHTTPError(connectionError() ?? error, hasHead: hasHead))
             }
-            end(error)
+            end(error, isReusable: isSound)
         }
 
         func channelInactive(context: ChannelHandlerContext) {

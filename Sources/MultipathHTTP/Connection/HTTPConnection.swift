@@ -72,7 +72,7 @@
         /// Has a closure hear of the connection, from its beginning on. Called once.
         func observe(_ body: @escaping @Sendable (Event) -> Void) {
             let (pipeline, expectation) = (pipeline, expectation)
-            pipeline.eventLoop.execute {
+            pipeline.eventLoop.execute { [connection] in
                 pipeline.value.observe { event in
                     switch event {
                     case .exchangeEnded(let isReusable):
@@ -80,6 +80,7 @@
                         body(.exchangeEnded(isReusable: isReusable))
                     case .maximumStreams(let count): body(.maximumStreams(count))
                     case .goAway: body(.goAway)
+                    case .abandoned: connection.reset()
                     }
                 }
             }
@@ -102,10 +103,11 @@
         /// Closes, with TLS's farewell where there is one to say.
         func close() { connection.channel.close(promise: nil) }
 
-        /// Closes without a farewell: over a path that carries nothing it would wait for an answer.
-        func closeAtOnce() {
+        /// Ends it at once: over a path that carries nothing a farewell would wait for an answer, and when the path is there again
+        /// nothing of the answers that were under way is to come.
+        func breakOff() {
             brokenOff.withLock { $0 = true }
-            connection.closeAtOnce()
+            connection.reset()
         }
 
         /// Whether this end has closed it because its path carries nothing.

@@ -48,6 +48,8 @@
             case maximumStreams(Int)
             /// The server takes no more requests here (RFC 9113 section 6.8).
             case goAway
+            /// An exchange of HTTP/1.1 has ended before its time: what is still under way is not wanted.
+            case abandoned
         }
 
         private init(_ channel: any Channel) { self.channel = channel }
@@ -152,7 +154,9 @@
             on channel: any Channel, _ limits: Limits, to proxy: HTTPProxy? = nil
         ) throws -> HTTPPipeline {
             let pipeline = HTTPPipeline(channel)
-            let handler = ExchangeHandler(.http1, proxy: proxy) { [weak pipeline] in
+            let handler = ExchangeHandler(
+                .http1, proxy: proxy, abandoned: { [weak pipeline] in pipeline?.tell(.abandoned) }
+            ) { [weak pipeline] in
                 pipeline?.tell(.exchangeEnded(isReusable: $0))
             }
             var decoding = NIOHTTPDecoderLimitConfiguration()

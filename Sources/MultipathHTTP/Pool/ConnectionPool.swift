@@ -54,7 +54,7 @@
             case dial(PoolKey, PoolMachine.ConnectionID, ConnectionConfiguration)
             case cancel(Task<Void, Never>?)
             case close(HTTPConnection)
-            case closeAtOnce(HTTPConnection)
+            case breakOff(HTTPConnection)
         }
 
         private let configuration: PoolMachine.Configuration
@@ -261,7 +261,7 @@
                     guard let ticket = origin.tickets.removeValue(forKey: request) else { return nil }
                     return .resolve(ticket, .failure(origin.failures[id] ?? CancellationError()))
                 case .close(let id): return origin.connections[id].map { .close($0) }
-                case .breakOff(let id): return origin.connections[id].map { .closeAtOnce($0) }
+                case .breakOff(let id): return origin.connections[id].map { .breakOff($0) }
                 }
             }
         }
@@ -276,7 +276,7 @@
             case .dial(let key, let id, let configuration): dial(key, id, configuration)
             case .cancel(let task): task?.cancel()
             case .close(let connection): connection.close()
-            case .closeAtOnce(let connection): connection.closeAtOnce()
+            case .breakOff(let connection): connection.breakOff()
             }
         }
 

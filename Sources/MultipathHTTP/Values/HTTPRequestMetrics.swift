@@ -78,6 +78,11 @@
             return whole
         }
 
+        /// Bytes that have come over the request's connection since that came about, of whatever request.
+        var bytesReceived: UInt64 {
+            state.withLock { $0.connection }?.transferReport().bytesReceived ?? 0
+        }
+
         /// From the call until now.
         var elapsed: Duration { begun.duration(to: .now) }
 

@@ -58,7 +58,8 @@
         public var stallTimeout = Duration.seconds(60)
 
         /// Urgency and whether parts of the answer are useful on their own (RFC 9218), for servers that heed it; nil to say
-        /// nothing.
+        /// nothing. It is a field of the request (section 5) and holds for all of it: a priority that changes while the answer
+        /// comes would be a PRIORITY_UPDATE frame (section 7), and swift-nio-http2 sends no frame that it does not know.
         public var priority: Priority?
         /// How many redirects are followed; 0 hands each to the caller. 10 unless set.
         public var maximumRedirects = 10

@@ -39,6 +39,9 @@ package struct BudgetMachine: Sendable {
     private var measuring: (bytes: UInt64, since: MonotonicTime)?
     /// The longest round trip of the connections that use it.
     private var roundTrip = Duration.zero
+    /// When it was told of used bytes last, and how late that has come of late: a busy machine looks when it can.
+    private var looked: MonotonicTime?
+    private var lateness = Duration.zero
 
     package init(_ budget: PathBudget, tuning: BudgetTuning = .standard) {
         self.budget = budget
@@ -69,6 +72,7 @@ package struct BudgetMachine: Sendable {
     package mutating func used(
         _ bytes: UInt64, roundTrip: Duration = .zero, at now: MonotonicTime
     ) -> [Action] {
+        noteLateness(at: now)
         measure(bytes, at: now)
         if roundTrip > .zero { self.roundTrip = roundTrip }
         booked -= Int64(clamping: bytes)
@@ -153,6 +157,15 @@ package struct BudgetMachine: Sendable {
         measuring = time >= tuning.rateTime ? (0, now) : (sum, begun.since)
     }
 
+    private mutating func noteLateness(at now: MonotonicTime) {
+        defer { looked = now }
+        guard let looked else { return }
+        let late = looked.duration(to: now) - lookAfter(idleLooks: 0)
+        // One that comes late is not alone; the others are forgotten slowly. After a pause nothing was late.
+        guard late <= tuning.longestLateness else { return }
+        lateness = max(late, lateness * 7 / 8, .zero)
+    }
+
     private var piece: UInt64 {
         let ahead = UInt64(Double(rate) * tuning.ahead.inSeconds)
         return min(max(ahead, tuning.piece), tuning.largestPiece)
@@ -172,7 +185,7 @@ package struct BudgetMachine: Sendable {
 
     /// What will still come in when the paths are to be left now.
     private var tail: UInt64 {
-        let time = tuning.tail + min(roundTrip, tuning.longestRoundTrip)
+        let time = tuning.tail + lateness + min(roundTrip, tuning.longestRoundTrip)
         return min(UInt64(Double(rate) * time.inSeconds), budget.limit / tuning.tailShare)
     }
 

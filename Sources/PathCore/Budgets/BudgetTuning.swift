@@ -9,6 +9,8 @@ package struct BudgetTuning: Sendable, Hashable {
     /// What is still used when a budget is found spent: until the next look, and until the order to leave its paths is given. A
     /// round trip comes on top, because what is on its way then comes in, too.
     package var tail = Duration.milliseconds(20)
+    /// A look that comes later than this was not planned: nothing moved before.
+    package var longestLateness = Duration.milliseconds(150)
     /// A receiver's estimate of the round trip has the sender's pauses in it, and is believed only so far.
     package var longestRoundTrip = Duration.milliseconds(250)
     /// A share (1 / this) of a budget is the most that is kept for that.

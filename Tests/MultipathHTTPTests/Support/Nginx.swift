@@ -68,6 +68,13 @@
 
         func url(_ path: String) -> String { "https://\(Self.name):\(port)\(path)" }
 
+        /// Has it serve a file of zeros.
+        func makeFile(_ name: String, of length: Int) throws {
+            let path = folder.appendingPathComponent(name)
+            try Data().write(to: path)
+            try FileHandle(forWritingTo: path).truncate(atOffset: UInt64(length))
+        }
+
         /// What was put there.
         func content(_ path: String) -> Data? { try? Data(contentsOf: folder.appendingPathComponent(path)) }
 
