@@ -148,12 +148,12 @@ struct SimulatedSides {
             else { return [] }
             moveLocal(path, other)
             return [(path, nil)] + record(other)
-        case .moveRemote(let path, let other, _, let version, _):
+        case .moveRemote(let path, let other, let planned, let version, let content):
             guard let file = remote[path] ?? nil, file.version == version, remote[other] == nil,
                 hasRemoteParent(other)
             else { return [] }
             moveRemote(path, other)
-            return [(path, nil)] + record(other)
+            return [(path, nil), (other, .file(planned, file.version, content))]
         case .deleteLocal(let path, let version):
             guard let file = local[path] ?? nil, file.version == version else { return [] }
             local[path] = nil
