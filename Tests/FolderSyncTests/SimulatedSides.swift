@@ -142,18 +142,19 @@ struct SimulatedSides {
             }
             different[path] = SyncSituation.DifferentVersions(local: version, remote: remoteVersion)
             return []
-        case .moveLocal(let path, let other, let version, _, _):
+        case .moveLocal(let path, let other, let version, let planned, let content):
             guard let file = local[path] ?? nil, file.version == version, local[other] == nil,
                 hasLocalParent(other, isMaking: true)
             else { return [] }
             moveLocal(path, other)
-            return [(path, nil)] + record(other)
-        case .moveRemote(let path, let other, _, let version, _):
+            guard let moved = local[other] ?? nil else { return [] }
+            return [(path, nil), (other, .file(moved.version, planned, content))]
+        case .moveRemote(let path, let other, let planned, let version, let content):
             guard let file = remote[path] ?? nil, file.version == version, remote[other] == nil,
                 hasRemoteParent(other)
             else { return [] }
             moveRemote(path, other)
-            return [(path, nil)] + record(other)
+            return [(path, nil), (other, .file(planned, file.version, content))]
         case .deleteLocal(let path, let version):
             guard let file = local[path] ?? nil, file.version == version else { return [] }
             local[path] = nil
