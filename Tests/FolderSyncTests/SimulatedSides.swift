@@ -142,12 +142,13 @@ struct SimulatedSides {
             }
             different[path] = SyncSituation.DifferentVersions(local: version, remote: remoteVersion)
             return []
-        case .moveLocal(let path, let other, let version, _, _):
+        case .moveLocal(let path, let other, let version, let planned, let content):
             guard let file = local[path] ?? nil, file.version == version, local[other] == nil,
                 hasLocalParent(other, isMaking: true)
             else { return [] }
             moveLocal(path, other)
-            return [(path, nil)] + record(other)
+            guard let moved = local[other] ?? nil else { return [] }
+            return [(path, nil), (other, .file(moved.version, planned, content))]
         case .moveRemote(let path, let other, let planned, let version, let content):
             guard let file = remote[path] ?? nil, file.version == version, remote[other] == nil,
                 hasRemoteParent(other)
