@@ -31,9 +31,11 @@
                 let result = try await server.sync(folder.file(name))
                 #expect(result.status == 0, "\(result.errors)")
             }
+            // nginx lists no name that begins with a dot: it keeps what was sent, and no other computer hears of it.
+            let listed = names.filter { kind != .nginx || !$0.hasPrefix(".") }
             // As a dictionary's keys Unicode's two forms of a letter are one.
-            #expect(try entries("other").count == names.count)
-            for name in names { #expect(try folder.text("other/\(name)") == "of \(name)") }
+            #expect(try entries("other").count == listed.count)
+            for name in listed { #expect(try folder.text("other/\(name)") == "of \(name)") }
 
             for (side, text) in [("one", "here"), ("other", "elsewhere")] {
                 try folder.remove("\(side)/\(long)")
@@ -44,7 +46,8 @@
                 #expect(result.status == 0, "\(result.errors)")
             }
             #expect(try entries("one").count == names.count + 1)
-            #expect(try Set(entries("one")) == Set(entries("other")))
+            #expect(try entries("other").count == listed.count + 1)
+            #expect(try Set(entries("other")).isSubset(of: Set(entries("one"))))
             #expect(try folder.text("one/\(long)") == "here" && folder.text("other/\(long)") == "here")
         }
 

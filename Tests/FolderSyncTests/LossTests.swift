@@ -76,6 +76,28 @@
         }
 
         @Test(
+            "what a server has and does not list, as nginx with names that begin with a dot, is not deleted",
+            .needs("nginx", "curl"))
+        func unlisted() async throws {
+            let server = try await TestServer(.nginx)
+            try folder.makeFolder("one/.git")
+            for name in [".profile", ".git/HEAD", "listed"] { try folder.write("old", to: "one/\(name)") }
+            for _ in 0..<2 { #expect(try await server.sync(folder.file("one")).status == 0) }
+            #expect(try folder.files("one") == server.folder.files("root"))
+            #expect(try folder.files("one").count == 3)
+
+            // A change of it comes over either way, and so does its deletion.
+            try folder.replace("one/.profile", with: "changed here")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try server.folder.text("root/.profile") == "changed here")
+            try server.folder.replace("root/.profile", with: "and then there")
+            try server.folder.remove("root/.git/HEAD")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try folder.text("one/.profile") == "and then there")
+            #expect(try folder.files("one").count == 2)
+        }
+
+        @Test(
             "the names of what is fetched are on the disk before the record says so",
             .needs("nginx", "curl", "strace"))
         func durable() async throws {

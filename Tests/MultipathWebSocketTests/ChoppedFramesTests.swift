@@ -25,8 +25,14 @@
             frames += Self.masked(0x00, [])
             frames += Self.masked(0x80, Array(text.dropFirst(3)))
             frames += Self.masked(0x82, [0, 255])
-            frames += Self.masked(0x88, [0x03, 0xE8])
-            let bytes = frames
+            let (bytes, close) = (frames, Self.masked(0x88, [0x03, 0xE8]))
+            // A pong, the text and the bytes; then the same code.
+            var echoes: [UInt8] = [0x8A, 2]
+            echoes += Array("hi".utf8)
+            echoes += [0x81, UInt8(text.count)]
+            echoes += text
+            echoes += [0x82, 2, 0, 255]
+            let expected = echoes
             let head = """
                 GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                 Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n
@@ -42,23 +48,24 @@
                     }
                 return try await channel.executeThenClose { inbound, outbound in
                     for byte in Array(head.utf8) { try await outbound.write(ByteBuffer(bytes: [byte])) }
-                    var (answer, isOpen) = ([UInt8](), false)
+                    var (answer, isOpen, isClosing) = ([UInt8](), false, false)
                     for try await piece in inbound {
                         answer += Array(buffer: piece)
-                        guard !isOpen, answer.endOfHead != nil else { continue }
-                        isOpen = true
-                        for byte in bytes { try await outbound.write(ByteBuffer(bytes: [byte])) }
+                        guard let end = answer.endOfHead else { continue }
+                        if !isOpen {
+                            isOpen = true
+                            for byte in bytes { try await outbound.write(ByteBuffer(bytes: [byte])) }
+                        }
+                        // A server need not answer what it reads together with the end.
+                        if !isClosing, answer.count - end >= expected.count {
+                            isClosing = true
+                            for byte in close { try await outbound.write(ByteBuffer(bytes: [byte])) }
+                        }
                     }
                     return Array(answer[(answer.endOfHead ?? answer.count)...])
                 }
             }
-            // A pong, the text, the bytes, and the same code.
-            var expected: [UInt8] = [0x8A, 2]
-            expected += Array("hi".utf8)
-            expected += [0x81, UInt8(text.count)]
-            expected += text
-            expected += [0x82, 2, 0, 255, 0x88, 2, 0x03, 0xE8]
-            #expect(said == expected)
+            #expect(said == expected + [0x88, 2, 0x03, 0xE8])
         }
     }
 #endif

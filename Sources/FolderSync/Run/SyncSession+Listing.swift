@@ -8,7 +8,22 @@
             var troubles: [SyncTrouble] = []
             var waiting: [SyncPath?] = [nil]
             state.update { $0.spellings = [:] }
-            while !waiting.isEmpty {
+            var asked: Set<SyncPath> = []
+            while true {
+                if waiting.isEmpty {
+                    for (path, answer) in try await unlisted(found, unknown, &asked) {
+                        switch answer {
+                        case .gone: continue
+                        case .there(let item):
+                            found[path] = item
+                            if item.isFolder { waiting.append(path) }
+                        case .unknown(let reason):
+                            unknown.insert(path)
+                            troubles.append(SyncTrouble(path, reason))
+                        }
+                    }
+                    if waiting.isEmpty { break }
+                }
                 let batch = waiting
                 waiting = []
                 try await withThrowingTaskGroup(of: FolderListing.self) { group in
@@ -50,6 +65,52 @@
                 content.unknown = unknown
                 content.listingTroubles = troubles
                 content.outdated = []
+            }
+        }
+
+        private enum Unlisted {
+            case gone
+            case there(RemoteItem)
+            case unknown(String)
+        }
+
+        /// Asks for each file and folder that was agreed and is in no listing of its folder: what a server leaves out, as nginx
+        /// does with names that begin with a dot, it has not lost.
+        private func unlisted(
+            _ found: [SyncPath: RemoteItem], _ unknown: Set<SyncPath>, _ asked: inout Set<SyncPath>
+        ) async throws -> [(SyncPath, Unlisted)] {
+            let agreed = state.value.agreed
+            // A server that folds names answers for what it lists in another spelling, too.
+            let listed = traits.foldsNames ? Set(found.keys.map { Self.folded($0.text) }) : []
+            var rest = agreed.keys.filter { path in
+                found[path] == nil && !asked.contains(path) && !listed.contains(Self.folded(path.text))
+                    && (path.parent.map { found[$0]?.isFolder == true } ?? true)
+                    && !unknown.contains(path) && !path.ancestors.contains(where: unknown.contains)
+            }[...]
+            asked.formUnion(rest)
+            return try await withThrowingTaskGroup(of: (SyncPath, Unlisted).self) { group in
+                var answers: [(SyncPath, Unlisted)] = []
+                func askNext() {
+                    guard let path = rest.popFirst() else { return }
+                    let isFolder = agreed[path]?.isFolder == true
+                    group.addTask { (path, try await self.ask(for: path, isFolder: isFolder)) }
+                }
+                for _ in 0..<transfers { askNext() }
+                while let answer = try await group.next() {
+                    answers.append(answer)
+                    askNext()
+                }
+                return answers
+            }
+        }
+
+        private func ask(for path: SyncPath, isFolder: Bool) async throws -> Unlisted {
+            do {
+                guard let listing = try await client.find(path, isFolder: isFolder) else { return .gone }
+                return listing.item.map { .there($0) }
+                    ?? .unknown("the server does not say what it is; it is left alone")
+            } catch let error as WebDAVError where !error.isFinal {
+                return .unknown("\(error)")
             }
         }
 
