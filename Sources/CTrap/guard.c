@@ -110,16 +110,18 @@ static void leave_session(struct trap_run *run, int keeps_error) {
 // MARK: The program
 
 // Where a variable names the process that the program was to be (sd_listen_fds(3), sd_watchdog_enabled(3)) it names this one.
-static void take_name(const char *variable, pid_t waiter) {
+static int take_name(const char *variable, pid_t waiter) {
     const char *value = getenv(variable);
     char number[16];
-    if (!value || atoi(value) != waiter) return;
+    if (!value || atoi(value) != waiter) return 0;
     snprintf(number, sizeof number, "%d", getpid());
     setenv(variable, number, 1);
+    return 1;
 }
 
 static _Noreturn void become_program(struct trap_run *run, int handover, int start) {
-    take_name("LISTEN_PID", atomic_load(&run->page->guard));
+    // The same once more, by a number of the pidfd's that is the waiter's: sd_listen_fds(3) does without.
+    if (take_name("LISTEN_PID", atomic_load(&run->page->guard))) unsetenv("LISTEN_PIDFDID");
     take_name("WATCHDOG_PID", atomic_load(&run->page->guard));
 
     int listener = trap_install_filter(run->launch->traps_connect);
@@ -372,10 +374,14 @@ static void note_signal(struct trap_run *run, const struct signalfd_siginfo *inf
     if (passing_time == 0) passing_time = now() + SIGNALS_PATIENCE;
     look_at_witness();
     uint64_t bit = 1ULL << (number - 1);
-    if (information->ssi_code == SI_KERNEL || (pid_t)information->ssi_pid == atomic_load(&run->page->program) || shared & bit) {
+    // The kernel's own, of a terminal that hangs up, go to the session's leader alone.
+    if ((information->ssi_code == SI_KERNEL && witness <= 0) || (pid_t)information->ssi_pid == atomic_load(&run->page->program) || shared & bit) {
         shared &= ~bit;
         return;
     }
+    // As the kernel does: what stops and what continues takes the other back.
+    if (number == SIGCONT) unpassed[SIGTSTP] = unpassed[SIGTTIN] = unpassed[SIGTTOU] = 0;
+    if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) unpassed[SIGCONT] = 0;
     unpassed[number]++;
 }
 

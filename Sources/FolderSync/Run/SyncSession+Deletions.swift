@@ -122,19 +122,16 @@
                 removePart(token)
                 return true
             }
+            if let parent = path.parent {
+                for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
+            }
             for number in 0...100 {
                 let other =
                     number == 0
                     ? path : path.conflictName("a change while it was synchronized") { _ in false }
                 do throws(FileError) {
                     if try !place(token, at: numbered(other, number), .new) { return false }
-                } catch {
-                    if error.code == ENOENT, let parent = path.parent {
-                        for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
-                    } else if error.code != EEXIST {
-                        throw error
-                    }
-                }
+                } catch where error.code == EEXIST {}
             }
             throw FileError("can't put \(path) back", EEXIST)
         }

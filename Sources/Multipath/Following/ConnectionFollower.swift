@@ -351,7 +351,11 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     /// Ends the connection at once: nothing that was written is sent any more.
     package func abort() {
         let loan = state.withLock { state in
-            if let number = state.socket?.number { ConnectionAbort.perform(number) }
+            if let number = state.socket?.number {
+                // The kernel forgets what was carried.
+                sample(&state, .all)
+                ConnectionAbort.perform(number)
+            }
             return state.socket?.loan ?? nil
         }
         if let loan { monitor.runtime.thread.submit { loan(ConnectionAbort.perform) } }

@@ -130,7 +130,10 @@ package struct BudgetMachine: Sendable {
 
     /// What was booked in an earlier period and not used is lost with it.
     private mutating func begin(_ period: Int64) {
-        if let before = self.period, before != period { booked = min(booked, 0) }
+        if let before = self.period, before != period {
+            booked = min(booked, 0)
+            spentBelow = rest
+        }
         self.period = period
     }
 
@@ -194,7 +197,9 @@ package struct BudgetMachine: Sendable {
         let (left, overflow) = booked.addingReportingOverflow(Int64(clamping: remaining))
         let available = overflow ? Int64.max : left
         if isSpent {
-            isSpent = available <= Int64(clamping: max(spentBelow * 2, 1))
+            // Twice as much is enough, so that it doesn't flap; a budget that is nearly whole is enough in any case.
+            let enough = min(spentBelow * 2, budget.limit - budget.limit / 4)
+            isSpent = available <= Int64(clamping: max(enough, 1))
         } else {
             spentBelow = max(rest, tail)
             isSpent = available <= Int64(clamping: spentBelow)

@@ -130,8 +130,9 @@ struct Reconciler: Sendable {
 
     private mutating func destroy(_ subflow: Subflow, byReset: Bool = false) {
         guard let local = subflow.local else { return }
+        // Any other than the first is closed on both ways by its end, and kernels before 6.11 lose an orphan that is reset.
         order(
-            byReset
+            byReset && subflow.id == .first
                 ? .reset(local: local, remote: subflow.remote, interface: subflow.route.interface)
                 : .destroy(local: local, remote: subflow.remote))
         noteEnd(of: subflow.id)

@@ -87,10 +87,14 @@ extension SteeringMachine {
     }
 
     /// What is not allowed carries no byte more, whatever it costs to send that again. But a connection whose last subflow was
-    /// reset lives for the kernel's time only; it may be meant to live longer.
+    /// reset ends at once where an end has said its last word, and lives for the kernel's time only otherwise; it may be
+    /// meant to live longer.
     private func mayReset(_ path: PathKey, because reason: MoveReason) -> Bool {
         guard case .refused = reason else { return false }
-        return alternative(to: path) != nil || configuration.pathLossTimeout <= tuning.closeTimeout
+        let goesOn = reconciler.subflows.all.contains {
+            $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
+        }
+        return goesOn || reconciler.takesJoins && configuration.pathLossTimeout <= tuning.closeTimeout
     }
 
     // MARK: What is told

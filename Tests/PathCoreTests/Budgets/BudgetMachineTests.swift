@@ -163,6 +163,24 @@ struct BudgetMachineTests {
         #expect(world.used >= 1_800_000 && world.used <= 2_000_000 + 2 * 256 * 1_024)
     }
 
+    @Test("is open again in the next period where half of it was kept for what was on its way")
+    func nextPeriodOfFast() {
+        var machine = BudgetMachine(.bytes(1_000_000, per: .day, on: .expensive))
+        _ = machine.ledger(remaining: 1_000_000, period: 20_000)
+        #expect(machine.begun() == [.book(wanted: 65_536, spent: 0)])
+        _ = machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_000)
+        // 12.5 MB a second.
+        for time in [30, 60] {
+            _ = machine.used(
+                375_000, roundTrip: .milliseconds(100),
+                at: MonotonicTime(nanoseconds: Int64(time) * 1_000_000))
+        }
+        _ = machine.booked(0, spent: 684_464, remaining: 250_000, period: 20_000)
+        #expect(machine.isSpent)
+        _ = machine.ledger(remaining: 1_000_000, period: 20_001)
+        #expect(!machine.isSpent)
+    }
+
     @Test("does nothing before it is used, and gives back what it has booked when it is used no more")
     func unused() {
         let budget = PathBudget.bytes(1_000_000, per: .day, on: .expensive)
