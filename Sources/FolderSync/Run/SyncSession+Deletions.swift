@@ -131,7 +131,9 @@
                     ? path : path.conflictName("a change while it was synchronized") { _ in false }
                 do throws(FileError) {
                     if try !place(token, at: numbered(other, number), .new) { return false }
-                } catch where error.code == EEXIST {}
+                } catch {
+                    guard error.code == EEXIST else { throw error }
+                }
             }
             throw FileError("can't put \(path) back", EEXIST)
         }
