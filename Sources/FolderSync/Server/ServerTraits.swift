@@ -20,12 +20,7 @@
         /// - Parameter folder: this program's own.
         static func tried(on client: WebDAVClient, in folder: SyncPath) async throws -> ServerTraits {
             var traits = ServerTraits()
-            let place = try folder.appending("probe")
-            try? await client.delete(place, isFolder: true)
-            try await client.makeFolder(place)
-            let (one, other) = (try place.appending("one"), try place.appending("other"))
-            try await client.put(one, .text("one"))
-            try await client.put(other, .text("other"))
+            let (place, one, other) = try await makeProbes(on: client, in: folder)
             let before = try await client.version(one)
 
             traits.honoursOverwrite = try await isRefused {
@@ -56,14 +51,22 @@
             return traits
         }
 
-        /// - Parameter folder: this program's own.
-        mutating func tryTags(on client: WebDAVClient, in folder: SyncPath) async throws {
+        /// Makes anew what is tried on: a folder with two files.
+        private static func makeProbes(
+            on client: WebDAVClient, in folder: SyncPath
+        ) async throws -> (place: SyncPath, one: SyncPath, other: SyncPath) {
             let place = try folder.appending("probe")
             try? await client.delete(place, isFolder: true)
             try await client.makeFolder(place)
             let (one, other) = (try place.appending("one"), try place.appending("other"))
             try await client.put(one, .text("one"))
             try await client.put(other, .text("other"))
+            return (place, one, other)
+        }
+
+        /// - Parameter folder: this program's own.
+        mutating func tryTags(on client: WebDAVClient, in folder: SyncPath) async throws {
+            let (place, one, other) = try await Self.makeProbes(on: client, in: folder)
             var isHonoured = false
             if let tag = try await Self.strongTag(of: other, on: client) {
                 let heedsWrong = try await Self.isRefused {
