@@ -74,16 +74,12 @@ extension ConnectionFollower {
     func firstSubflowEnded() {
         state.withLock { state in
             state.meter.hasLostFirstSubflow = true
-            state.lackedAtLoss = state.socket?.sample()?.connection?.firstUnacknowledged
+            state.sendBufferHold.firstSubflowEnded(state.socket?.sample()?.connection)
         }
     }
 
-    /// Not before the peer has acknowledged something again. Into a large buffer the kernel at once writes all that the lost
-    /// subflow had under way, also what had arrived: it hears of that with the new subflow's first acknowledgement, which it
-    /// reads after writing (ack_update_msk, net/mptcp/options.c). In slow start that takes some round trips.
     private func keepSendBuffer(_ state: inout State, _ sample: TransportSample) {
-        guard let lacked = state.lackedAtLoss, sample.connection?.firstUnacknowledged != lacked else { return }
-        state.lackedAtLoss = nil
+        guard state.sendBufferHold.isOver(by: sample.connection) else { return }
         // Not under the lock.
         monitor.runtime.thread.submit { [weak self] in self?.withDescriptor { SendBuffer.keep($0) } }
     }

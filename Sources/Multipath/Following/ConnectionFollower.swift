@@ -17,8 +17,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
         var meter: TransferMeter
         /// When the machines' last sample was taken.
         var sampled: MonotonicTime
-        /// What the peer was known to lack first when the first subflow ended, until it has acknowledged more.
-        var lackedAtLoss: UInt64?
+        var sendBufferHold = SendBufferHold()
         /// The keepalive probe that is under way.
         var probe: KeepaliveProbe?
         /// The paths when the connection began to be followed.
