@@ -349,12 +349,12 @@ struct RunTests {
             Self.daemon + #"""
                 # As many clients as a user may have.
                 python3 -c '
-                import os, socket, time
+                import json, os, socket, time
                 clients = []
                 for number in range(16):
                     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                     client.connect(os.environ["MPATHD_SOCKET"])
-                    client.send(b"{"v":1,"id":1,"op":"hello"}")
+                    client.send(json.dumps({"v": 1, "id": 1, "op": "hello"}).encode())
                     clients.append((client, client.recv(4096)))
                 open("full", "w").write("yes")
                 time.sleep(60)
