@@ -46,6 +46,8 @@ final class SteeringRegistry: @unchecked Sendable {
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
     private var endpoints: (any SubflowControl)?
     private var events: SubflowEvents?
+    /// Connections that `mpathd` is to take in a moment.
+    private var attempts: [ConnectionToken: EventThread.Token] = [:]
     /// When to find out again what this process may; nil where the answer stands.
     private var retryAt: MonotonicTime?
     /// A want of descriptors or memory passes, and an administrator may change a setting.
@@ -152,9 +154,7 @@ final class SteeringRegistry: @unchecked Sendable {
             members[token]?.member.ingest(outcome, of: action)
         }
         broker.control.onRefusal = { [unowned self] limit, token in members[token]?.member.ingest(limit) }
-        broker.control.onDetachment = { [unowned self] token, pause in
-            _ = thread.schedule(at: .now.advanced(by: pause)) { [unowned self] in attach(token) }
-        }
+        broker.control.onDetachment = { [unowned self] token, pause in attach(token, after: pause) }
         return broker
     }
 
@@ -168,9 +168,20 @@ final class SteeringRegistry: @unchecked Sendable {
         guard !broker.control.isAttached(token) else { return }
         // Where the daemon is gone, the connection is attached when it is back as well (`onReady`).
         broker.client.start()
-        _ = thread.schedule(at: .now.advanced(by: patience)) { [unowned self] in
-            attach(token, min(patience * 2, Self.longestLoan))
+        attach(token, after: patience, min(patience * 2, Self.longestLoan))
+    }
+
+    /// In a moment; what was to be tried before or after that is not: a daemon that stays away is not asked more and more.
+    private func attach(_ token: ConnectionToken, after pause: Duration, _ patience: Duration = firstLoan) {
+        forgetAttempt(of: token)
+        attempts[token] = thread.schedule(at: .now.advanced(by: pause)) { [unowned self] in
+            attempts[token] = nil
+            attach(token, patience)
         }
+    }
+
+    private func forgetAttempt(of token: ConnectionToken) {
+        if let attempt = attempts.removeValue(forKey: token) { thread.cancelTimer(attempt) }
     }
 
     private static let firstLoan = Duration.milliseconds(250)
@@ -249,6 +260,7 @@ final class SteeringRegistry: @unchecked Sendable {
         thread.checkIsolated()
         guard let known = members[member.token], known.member === member else { return }
         members[member.token] = nil
+        forgetAttempt(of: member.token)
         if known.isBrokered { broker?.control.detach(member.token) }
         guard !known.isAlone, members.values.allSatisfy(\.isAlone) else { return }
         // It was the last of those that share the kernel's endpoints: they become again what they were.
