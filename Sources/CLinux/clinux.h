@@ -117,6 +117,9 @@ enum {
     MP_F_SETPIPE_SZ = 1031,
 };
 
+// A descriptor of a process, which no thread but a process's first one has (Linux 5.3).
+static inline int mp_open_process(int32_t thread) { return (int)syscall(SYS_pidfd_open, thread, 0); }
+
 // How often this thread has given its processor up, for a lock as well: other than by being preempted.
 static inline long mp_voluntary_pauses(void) {
     struct rusage usage;

@@ -80,7 +80,7 @@ static const struct sock_filter filter[] = {
 // The instruction that has connect(2) notified, and what stands there where it is not to be.
 enum { CONNECT_PLACE = 6 };
 
-static int load(int count, struct sock_filter *instructions) {
+static int load(int count, struct sock_filter *instructions, int *is_interruptible) {
     struct sock_fprog program = {(unsigned short)count, instructions};
     // A signal that a call is interrupted by while it is held would have the trap's answer go nowhere, and a storm of them would
     // keep the call from ever ending. Older kernels don't know the flag. The program is no sandbox's: it keeps its speculation
@@ -90,27 +90,29 @@ static int load(int count, struct sock_filter *instructions) {
         TRAP_FILTER_NEW_LISTENER | TRAP_FILTER_KEEP_SPECULATION};
     for (int place = 0; place < 2; place++) {
         int listener = (int)syscall(__NR_seccomp, 1 /* SECCOMP_SET_MODE_FILTER */, flags[place], &program);
+        *is_interruptible = place;
         if (listener >= 0 || errno != EINVAL) return listener;
     }
     return -1;
 }
 
-int trap_install_filter(int traps_connect) {
+int trap_install_filter(int traps_connect, int *is_interruptible) {
     struct sock_filter instructions[sizeof filter / sizeof *filter];
     __builtin_memcpy(instructions, filter, sizeof filter);
     if (!traps_connect) instructions[CONNECT_PLACE].k = ALLOW;
     int count = sizeof filter / sizeof *filter;
-    int listener = load(count, instructions);
+    int listener = load(count, instructions, is_interruptible);
     if (listener >= 0 || errno != EACCES) return listener;
     // Without CAP_SYS_ADMIN only a process that can gain no rights may have a filter.
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-    return load(count, instructions);
+    return load(count, instructions, is_interruptible);
 }
 
 #else
 
-int trap_install_filter(int traps_connect) {
+int trap_install_filter(int traps_connect, int *is_interruptible) {
     (void)traps_connect;
+    (void)is_interruptible;
     errno = ENOSYS;
     return -1;
 }

@@ -124,7 +124,7 @@ static _Noreturn void become_program(struct trap_run *run, int handover, int sta
     if (take_name("LISTEN_PID", atomic_load(&run->page->guard))) unsetenv("LISTEN_PIDFDID");
     take_name("WATCHDOG_PID", atomic_load(&run->page->guard));
 
-    int listener = trap_install_filter(run->launch->traps_connect);
+    int listener = trap_install_filter(run->launch->traps_connect, &run->page->is_interruptible);
     int32_t failure = listener < 0 ? errno : 0;
     struct trap_message message = {.kind = TRAP_BEGAN, .error = failure};
     trap_send(handover, &message, listener);
@@ -327,13 +327,18 @@ int trap_start_guard(struct trap_run *run) {
 
 // A process that does nothing: in the waiter's process group, session and control group, with all signals blocked. What is pending
 // for it was sent to all of them, the program among them, and not to the waiter alone.
+//
+// It is known by a pidfd: one that was killed has no number any more, and the number may be another process's.
 static pid_t witness = -1;
+static int witness_process = -1;
 
 static void start_witness(void) {
-    if (witness > 0) kill(witness, SIGKILL);
     pid_t waiter = getpid();
     witness = fork();
-    if (witness != 0) return;
+    if (witness != 0) {
+        witness_process = trap_open_process(witness);
+        return;
+    }
     prctl(PR_SET_NAME, "path-witness");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t all;
@@ -346,20 +351,49 @@ static void start_witness(void) {
 
 // Signals that were sent to the witness as well, a bit each, and that this process has not got yet or looks for still.
 static uint64_t shared;
+// Those of the witness's that are counted already: they came while there were two.
+static uint64_t counted;
 
-static void look_at_witness(void) {
+static uint64_t pending_for_witness(void) {
     char path[48], text[2048];
     snprintf(path, sizeof path, "/proc/%d/status", witness);
     int file = witness > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (file < 0) return;
+    if (file < 0) return 0;
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
     text[length < 0 ? 0 : length] = 0;
+    // After the file was read: the number was its own then.
+    struct pollfd end = {witness_process, POLLIN, 0};
+    if (witness_process < 0 || poll(&end, 1, 0) != 0) return 0;
     const char *line = strstr(text, "\nShdPnd:");
-    uint64_t pending = line ? strtoull(line + 8, NULL, 16) : 0;
+    return line ? strtoull(line + 8, NULL, 16) : 0;
+}
+
+// Another witness, that has none pending. It is there before the one before goes, so that no signal comes in between.
+static void replace_witness(void) {
+    pid_t last = witness;
+    int last_process = witness_process;
+    start_witness();
+    pid_t next = witness;
+    int next_process = witness_process;
+    witness = last;
+    witness_process = last_process;
+    uint64_t both = pending_for_witness();
+    shared |= both & ~counted;
+    if (last_process >= 0) {
+        syscall(SYS_pidfd_send_signal, last_process, SIGKILL, NULL, 0);
+        close(last_process);
+    }
+    witness = next;
+    witness_process = next_process;
+    counted = both & pending_for_witness();
+}
+
+static void look_at_witness(void) {
+    struct pollfd end = {witness_process, POLLIN, 0};
+    uint64_t pending = pending_for_witness() & ~counted;
     shared |= pending;
-    // A new one has none pending.
-    if (pending != 0) start_witness();
+    if (pending != 0 || (witness_process >= 0 && poll(&end, 1, 0) != 0)) replace_witness();
 }
 
 // Signals that this process has got and not passed on yet, and when to.
@@ -399,6 +433,11 @@ static void pass_signals_on(struct trap_run *run) {
         while (count-- > 0) kill(program, number);
     }
     shared = 0;
+    // What is counted hides what comes.
+    if (counted != 0) {
+        replace_witness();
+        shared = 0;
+    }
 }
 
 static int is_stopped(struct trap_run *run) {
@@ -606,7 +645,7 @@ int trap_run(const struct trap_launch *launch, int *failure) {
         struct trap_message over = {.kind = TRAP_OVER};
         trap_send(run.trap_end, &over, -1);
     }
-    keep_only(&run, (int[]){signals, trap.process, policy.process}, 3);
+    keep_only(&run, (int[]){signals, trap.process, policy.process, witness_process}, 4);
     if (!launch->keeps_error) send_to_nowhere(2);
     int status = wait_for_program(&run, signals, &trap, &policy);
     if (launch->keeps_error && message.error == 0) end_report(&run);

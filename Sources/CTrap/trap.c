@@ -39,6 +39,10 @@ enum {
     DESCRIPTORS_SEARCHED = 256,
     // Milliseconds from one search to the next: a program that makes and closes thousands has moved none of them, as a rule.
     SEARCH_PAUSE = 2,
+    // Milliseconds that a connect waits for more than its patience where its socket is being prepared: what is begun in time may end
+    // later, and would disconnect a connection. Of a socket that does not block, and of one that does.
+    GRACE = 100,
+    BLOCKING_GRACE = 1000,
 };
 
 struct parked {
@@ -59,6 +63,7 @@ struct reserve {
     int count;
     int sockets[RESERVE];
     uint64_t cookies[RESERVE];
+    int unprepared[RESERVE];
 };
 
 struct destination {
@@ -106,13 +111,12 @@ static int is_valid(uint64_t id) { return ioctl(run->listener, TRAP_IOCTL_IS_VAL
 // Whether the policy has missed something: it is told then that there is nothing in reserve.
 static int has_missed;
 
-static void note_missed(void) {
-    has_missed = 1;
-    atomic_fetch_add(&page->missed, 1);
-}
-
 static void tell(const struct trap_message *message) {
-    if (trap_send(run->trap_end, message, -1) != 0) note_missed();
+    if (trap_send(run->trap_end, message, -1) == 0) return;
+    has_missed = 1;
+    // Those that are about a call, each once: what says that a trap has begun is told until it is heard.
+    int is_call = message->kind != TRAP_BEGAN && message->kind != TRAP_OVER && !(message->flags & TRAP_REPEATED);
+    if (is_call) atomic_fetch_add(&page->missed, 1);
 }
 
 static void tell_plain(pid_t thread, uint16_t family, int reason) {
@@ -263,20 +267,26 @@ static void unpark(struct parked *call) {
 
 // MARK: socket(2)
 
+static uint64_t *unprepared_place(uint64_t cookie) { return &page->unprepared[cookie % TRAP_BINDINGS_KEPT]; }
+
 // Puts a socket into the caller, and answers its call with the number. It is closed here, whatever comes of it.
 //
 // Two steps, although the kernel has one for both (SECCOMP_ADDFD_FLAG_SEND): that one counts as answered before the caller has the
 // socket, and where this process is killed in between the caller's call returns 0, which is no socket (kernel/seccomp.c,
-// seccomp_notify_addfd, Linux 6.18). Here the caller has a socket more than it knows of then.
-static void inject(uint64_t id, pid_t thread, uint16_t family, int type, int socket, uint64_t cookie) {
+// seccomp_notify_addfd, Linux 6.18). Here the caller has a socket more than it knows of then. Before Linux 5.19 a signal would do the
+// same between the two steps, and each one of a storm: there it is one step.
+static void inject(
+    uint64_t id, pid_t thread, uint16_t family, int type, int socket, uint64_t cookie, int is_unprepared) {
     if (type & SOCK_NONBLOCK) fcntl(socket, F_SETFL, O_RDWR | O_NONBLOCK);
     give_to_caller(socket, thread);
+    if (is_unprepared) *unprepared_place(cookie) = cookie;
     struct trap_injection injection = {
         .id = id, .source = (uint32_t)socket, .number_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0};
+    if (page->is_interruptible) injection.flags = TRAP_INJECTION_ANSWERS;
     int number = ioctl(run->listener, TRAP_IOCTL_INJECT, &injection);
     if (number >= 0) {
         struct trap_response response = {.id = id, .value = number};
-        while (ioctl(run->listener, TRAP_IOCTL_ANSWER, &response) != 0 && errno == EINTR) {}
+        while (!injection.flags && ioctl(run->listener, TRAP_IOCTL_ANSWER, &response) != 0 && errno == EINTR) {}
     } else {
         // EMFILE is the caller's own limit, and its own call fails by it just so. ENOENT: the caller was killed.
         let_go(id);
@@ -300,7 +310,7 @@ static void inject_own(uint64_t id, pid_t thread, uint16_t family, int type) {
         let_go(id);
         return tell_plain(thread, family, TRAP_NO_MPTCP);
     }
-    inject(id, thread, family, type, made, trap_socket_cookie(made));
+    inject(id, thread, family, type, made, trap_socket_cookie(made), 1);
 }
 
 // How long a call may wait for the policy, in milliseconds: where it is just beginning, until it is ready; not at all where it is
@@ -323,7 +333,8 @@ static void take_socket(const struct trap_notification *call) {
     struct reserve *reserve = &reserves[family == AF_INET6];
     if (reserve->count > 0) {
         int place = --reserve->count;
-        return inject(call->id, thread, family, type, reserve->sockets[place], reserve->cookies[place]);
+        return inject(
+            call->id, thread, family, type, reserve->sockets[place], reserve->cookies[place], reserve->unprepared[place]);
     }
     int patience = policy_patience(run->launch->patience);
     if (patience > 0) {
@@ -466,6 +477,13 @@ static void leave_unexamined(uint64_t id, pid_t thread, int error) {
     tell(&message);
 }
 
+// Sends a parked call's question: 0, or an errno. A socket that is to be prepared goes with it.
+static int ask(struct parked *call, uint32_t flags) {
+    struct trap_message question = call->question;
+    question.flags |= flags;
+    return trap_send(run->trap_end, &question, question.flags & TRAP_UNPREPARED ? call->socket : -1);
+}
+
 static void take_connect(const struct trap_notification *call) {
     pid_t thread = (pid_t)call->pid;
     union destination_address address;
@@ -495,11 +513,13 @@ static void take_connect(const struct trap_notification *call) {
     message.cookie = trap_socket_cookie(socket);
     message.inode = inode_of(socket);
     if (protocol == TRAP_PROTOCOL_MPTCP) message.flags |= TRAP_IS_MPTCP;
+    int is_unprepared = protocol == TRAP_PROTOCOL_MPTCP && *unprepared_place(message.cookie) == message.cookie
+        && is_closed(socket) && atomic_load(&page->policy_is_ready);
     if (is_bound(socket, message.cookie, message.own)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
     remember(&message);
     int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(known, &message);
-    if (is_decided) {
+    if (is_decided && !is_unprepared) {
         if (!(message.flags & TRAP_IS_BOUND)) {
             message.interface = known->interface;
             if (!bind_to(socket, message.cookie, known->interface) && run->launch->is_strict) {
@@ -512,18 +532,25 @@ static void take_connect(const struct trap_notification *call) {
         int patience = run->launch->is_strict ? STRICT_PATIENCE
             : policy_patience(
                 message.flags & TRAP_NONBLOCKING ? run->launch->patience : run->launch->blocking_patience);
+        if (is_unprepared) {
+            message.flags |= TRAP_UNPREPARED;
+            message.deadline = (uint64_t)(milliseconds() + patience) * 1000000;
+            patience += message.flags & TRAP_NONBLOCKING ? GRACE : BLOCKING_GRACE;
+        }
         struct parked *waiting = patience > 0 ? park(call->id, patience) : NULL;
         if (waiting) {
             message.sequence = waiting->sequence;
             if (message.flags & TRAP_IS_BOUND) message.interface = (uint32_t)option(socket, BIND_TO_INTERFACE);
             waiting->socket = socket;
             waiting->question = message;
-            waiting->is_asked = trap_send(run->trap_end, &message, -1) == 0;
+            waiting->is_asked = ask(waiting, 0) == 0;
             if (waiting->is_asked || run->launch->is_strict) return;
             message.sequence = 0;
+            message.flags &= ~(uint32_t)TRAP_UNPREPARED;
             // `unpark` closes the duplicate.
             unpark(waiting);
-            return let_go(call->id);
+            let_go(call->id);
+            return tell(&message);
         }
         if (run->launch->is_strict) {
             close(socket);
@@ -538,6 +565,7 @@ static void take_connect(const struct trap_notification *call) {
 static void settle_connect(struct parked *call, const struct trap_message *verdict) {
     uint64_t id = call->id;
     int error = verdict->error;
+    if (verdict->flags & TRAP_PREPARED) *unprepared_place(call->question.cookie) = 0;
     if (!error && !(call->question.flags & TRAP_IS_BOUND)) {
         int is_done = bind_to(call->socket, call->question.cookie, verdict->interface);
         if (!is_done && run->launch->is_strict) error = ENETUNREACH;
@@ -583,14 +611,21 @@ static int duplicate_of(pid_t thread, int number, uint64_t cookie) {
 static void lend(const struct trap_message *request) {
     struct trap_message message = {
         .kind = TRAP_LENT, .sequence = request->sequence, .cookie = request->cookie, .descriptor = request->descriptor};
-    int socket = duplicate_of(request->thread, message.descriptor, request->cookie);
+    pid_t owner = request->thread;
+    int socket = duplicate_of(owner, message.descriptor, request->cookie);
+    // Of a thread that has ended its process has the descriptors, as a rule.
+    if (socket < 0 && errno != EBADF && request->process != 0 && (pid_t)request->process != owner) {
+        owner = (pid_t)request->process;
+        socket = duplicate_of(owner, message.descriptor, request->cookie);
+    }
     if (socket < 0 && errno == EBADF) {
-        message.descriptor = find_moved(request->thread, request->inode);
-        socket = message.descriptor < 0 ? -1 : duplicate_of(request->thread, message.descriptor, request->cookie);
+        message.descriptor = find_moved(owner, request->inode);
+        socket = message.descriptor < 0 ? -1 : duplicate_of(owner, message.descriptor, request->cookie);
         errno = EBADF;
     }
     if (socket < 0) message.error = errno;
-    if (trap_send(run->trap_end, &message, socket) != 0) note_missed();
+    // The loans that a policy waits for it forgets when it hears that something was missed.
+    if (trap_send(run->trap_end, &message, socket) != 0) has_missed = 1;
     if (socket >= 0) close(socket);
 }
 
@@ -639,17 +674,27 @@ static void take_message(const struct trap_message *message, int passed) {
     switch (message->kind) {
     case TRAP_RESERVE: {
         struct reserve *reserve = &reserves[message->family == AF_INET6];
-        if (passed >= 0 && reserve->count < RESERVE) {
-            reserve->cookies[reserve->count] = message->cookie;
-            reserve->sockets[reserve->count++] = passed;
-            return;
+        int place = reserve->count;
+        for (int other = 0; message->replaced != 0 && other < reserve->count; other++) {
+            if (reserve->cookies[other] == message->replaced) place = other;
         }
-        break;
+        if (passed < 0 || place == RESERVE) break;
+        if (place < reserve->count) {
+            close(reserve->sockets[place]);
+        } else {
+            reserve->count++;
+        }
+        reserve->cookies[place] = message->cookie;
+        reserve->sockets[place] = passed;
+        reserve->unprepared[place] = message->flags & TRAP_UNPREPARED;
+        return;
     }
     case TRAP_GIVE:
         if (!call || call->socket >= 0) break;
         if (passed >= 0) {
-            inject(call->id, call->question.thread, call->question.family, call->type, passed, message->cookie);
+            inject(
+                call->id, call->question.thread, call->question.family, call->type, passed, message->cookie,
+                message->flags & TRAP_UNPREPARED);
             return unpark(call);
         }
         if (message->error) {
@@ -719,9 +764,7 @@ static void ask_again(int all) {
     for (int slot = 0; slot < TRAP_SLOTS; slot++) {
         struct parked *call = &parked[slot];
         if (call->id == 0 || (call->is_asked && !all)) continue;
-        struct trap_message question = call->question;
-        if (all) question.flags |= TRAP_REPEATED;
-        call->is_asked = trap_send(run->trap_end, &question, -1) == 0;
+        call->is_asked = ask(call, all ? TRAP_REPEATED : 0) == 0;
     }
 }
 

@@ -43,6 +43,7 @@ enum {
     TRAP_FILTER_NEW_LISTENER = 1 << 3,
     TRAP_FILTER_WAIT_KILLABLE = 1 << 5,  // Linux 5.19
     TRAP_ANSWER_CONTINUE = 1,
+    TRAP_INJECTION_ANSWERS = 1 << 1,  // Linux 5.14
     TRAP_SYNCHRONOUS_WAKE = 1,        // Linux 6.6
     TRAP_PIDFD_THREAD = 0x80,         // O_EXCL; Linux 6.9
     TRAP_PROTOCOL_MPTCP = 262,
@@ -90,8 +91,12 @@ struct trap_page {
     _Atomic uint32_t connect_count;
     // Each in the place that its cookie names: the last of those that share one.
     struct trap_binding bindings[TRAP_BINDINGS_KEPT];
+    // The same of sockets that were given unprepared, by their cookies.
+    uint64_t unprepared[TRAP_BINDINGS_KEPT];
     // Messages that found no room.
     _Atomic uint32_t missed;
+    // Whether a signal may end a call that is being answered: before Linux 5.19.
+    int is_interruptible;
     // An eventfd that wakes the guard.
     int poke;
 };
@@ -105,8 +110,9 @@ struct trap_run {
     int trap_end, policy_end;
 };
 
-// filter.c: loads the filter for this process and what it starts. Returns the listener, or -1 with errno.
-int trap_install_filter(int traps_connect);
+// filter.c: loads the filter for this process and what it starts. Returns the listener, or -1 with errno. `is_interruptible` is set
+// where a signal may end a call that is being answered.
+int trap_install_filter(int traps_connect, int *is_interruptible);
 
 // trap.c: serves until the last descendant has ended. Never returns.
 _Noreturn void trap_serve(struct trap_run *run);

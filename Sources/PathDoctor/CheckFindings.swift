@@ -200,6 +200,21 @@ public struct QualityFinding: Sendable, Hashable {
     public var shortest: Duration? { roundTrips.first }
     /// The longest one.
     public var longest: Duration? { roundTrips.last }
+
+    /// Whether the path changed meanwhile: one handshake was lost, or the round trips are far apart. A fault that comes and goes
+    /// may begin just then, or have ended. (A queue that is full all the time is told as it is.)
+    package var isUneasy: Bool {
+        guard let shortest, let median, let longest else { return false }
+        let isWide = longest - shortest >= Self.wideSpread && longest >= shortest * 3
+        return loss > 0 || isWide && median < shortest * 4
+    }
+    private static let wideSpread = Duration.milliseconds(60)
+
+    /// The one of two series that shows more of a fault.
+    package func worse(_ other: QualityFinding) -> QualityFinding {
+        if loss != other.loss { return loss > other.loss ? self : other }
+        return (median ?? .zero) >= (other.median ?? .zero) ? self : other
+    }
 }
 
 /// What became of a connection that was idle for a while.

@@ -62,6 +62,7 @@ extension ProgramPolicy {
         var message = trap_message(TRAP_BORROW, sequence: lastLoan)
         (message.thread, message.descriptor) = (socket.thread, socket.descriptor)
         (message.cookie, message.inode) = (cookie, socket.inode)
+        message.process = UInt64(socket.process ?? 0)
         channel.send(message)
     }
 

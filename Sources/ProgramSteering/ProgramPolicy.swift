@@ -42,6 +42,10 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var levels: [UInt64: ControlLevel] = [:]
     /// Those of the reserve.
     private var reserved: Set<UInt64> = []
+    /// Those among them that could not be prepared: others are to take their places.
+    private var unprepared: [UInt64: IPAddress.Family] = [:]
+    private var renewalPause = firstRenewal
+    private var isRenewing = false
     /// Verdicts that wait for the first snapshot.
     private var undecided: [trap_message] = []
     private var hasPaths = false
@@ -72,6 +76,11 @@ package final class ProgramPolicy: @unchecked Sendable {
     /// How long a socket for later waits for an `mpathd` that is slow; one that a call waits for has `patience`.
     private static let reservePatience = Duration.seconds(1)
     private static let slowBrokerPause = Duration.milliseconds(10)
+    private static let firstRenewal = Duration.milliseconds(100)
+    private static let longestRenewal = Duration.seconds(30)
+    /// How much longer a connect waits whose socket `mpathd` has begun to prepare: less than the trap (`GRACE`, `BLOCKING_GRACE`).
+    private static let grace = Duration.milliseconds(80)
+    private static let blockingGrace = Duration.milliseconds(950)
 
     /// - Parameters:
     ///   - channel: the policy's end, which is this object's from now on.
@@ -131,7 +140,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         case TRAP_BEGAN:
             reserve.lost()
             // Of the first trap, too, which has what was sent before it began.
-            reserved = []
+            (reserved, unprepared) = ([], [:])
             for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
             forgetLoans()
         case TRAP_SOCKET_GIVEN: given(message)
@@ -139,7 +148,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             ledger.madePlain()
             voice?.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
         case TRAP_SOCKET_WANTED: wanted(message)
-        case TRAP_CONNECTS: connects(message)
+        case TRAP_CONNECTS: connects(message, descriptor)
         case TRAP_UNEXAMINED: ledger.unexamined()
         case TRAP_LENT: lent(message, descriptor)
         case TRAP_OPTION: noteOption(message)
@@ -155,15 +164,17 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Makes a socket, and another where `mpathd` was too slow for it, until there is no time left. A socket that is not
-    /// prepared is not steered for as long as it lives.
+    /// Makes a socket, and another where `mpathd` was too slow for it, until there is no time left. One that is not prepared
+    /// then may be when it is connected; after that it is not steered for as long as it lives.
     private func make(
         _ family: IPAddress.Family, until deadline: MonotonicTime,
         _ completion: @escaping (Result<SuppliedSocket, SystemError>) -> Void
     ) {
-        supply.make(family) { [self] made in
+        // One that no program has yet may wait for as long as it takes.
+        supply.make(family, patience: MonotonicTime.now.duration(to: deadline)) { [self] made in
             guard case .success(let socket) = made, socket.level.limit == .brokerSilent, .now < deadline
             else {
+                if case .success(let socket) = made, socket.level.isPerConnection { renewSoon() }
                 return completion(made)
             }
             _ = thread.schedule(at: .now.advanced(by: Self.slowBrokerPause)) { [self] in
@@ -183,12 +194,54 @@ package final class ProgramPolicy: @unchecked Sendable {
                     return becomeReady()
                 }
                 reserve.made(family, isKept: true)
-                var message = trap_message(TRAP_RESERVE)
-                hand(socket, family, &message)
-                reserved.insert(message.cookie)
+                handForLater(socket, family)
                 hasReserve = true
                 becomeReady()
             }
+        }
+    }
+
+    private func handForLater(
+        _ socket: SuppliedSocket, _ family: IPAddress.Family, replacing other: UInt64 = 0
+    ) {
+        var message = trap_message(TRAP_RESERVE)
+        message.replaced = other
+        hand(socket, family, &message)
+        reserved.insert(message.cookie)
+        guard !socket.level.isPerConnection else { return }
+        unprepared[message.cookie] = family
+        if socket.level.limit?.mayPass == true { renewSoon() }
+    }
+
+    /// Has sockets of the reserve that are not prepared replaced, at once where `mpathd` answers again, and in a while where it
+    /// does not.
+    private func renewSoon() {
+        guard !unprepared.isEmpty, !isRenewing else { return }
+        isRenewing = true
+        _ = thread.schedule(at: .now.advanced(by: renewalPause)) { [self] in
+            isRenewing = false
+            renew()
+        }
+        renewalPause = min(renewalPause * 2, Self.longestRenewal)
+    }
+
+    private func renew() {
+        guard let (cookie, family) = unprepared.first else { return }
+        isRenewing = true
+        supply.make(family, patience: Self.reservePatience) { [self] made in
+            isRenewing = false
+            guard case .success(let socket) = made, socket.level.isPerConnection else {
+                // Without any mpathd there is nothing to wait for: the next socket that is made tries again.
+                if case .success(let socket) = made, socket.level.limit?.mayPass == true { renewSoon() }
+                return
+            }
+            renewalPause = Self.firstRenewal
+            if unprepared.removeValue(forKey: cookie) != nil {
+                reserved.remove(cookie)
+                // Where the program takes it meanwhile this one comes in addition, and counts for it.
+                handForLater(socket, family, replacing: cookie)
+            }
+            renew()
         }
     }
 
@@ -217,6 +270,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             for cookie in levels.keys.sorted().prefix(Self.mostLevels / 2) { levels[cookie] = nil }
         }
         levels[message.cookie] = socket.level
+        if socket.level.limit?.mayPass == true { message.flags |= TRAP_UNPREPARED.rawValue }
         channel.send(message, passing: socket)
     }
 
@@ -226,24 +280,26 @@ package final class ProgramPolicy: @unchecked Sendable {
             ProgramSocket(
                 cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
                 level: level ?? .observeOnly(because: .brokerSilent)))
+        unprepared[message.cookie] = nil
         if reserved.remove(message.cookie) != nil { reserve.taken(message.addressFamily) }
         refill(message.addressFamily)
     }
 
     // MARK: Connects
 
-    private func connects(_ message: trap_message) {
+    private func connects(_ message: trap_message, _ descriptor: CInt?) {
         let isMPTCP = message.flags & TRAP_IS_MPTCP.rawValue != 0
         // A policy before has made its socket, as this one would.
         let isInherited = message.flags & TRAP_REPEATED.rawValue != 0
         if isInherited, ledger[message.cookie] != nil {
-            if message.sequence != 0, hasPaths { decide(message) }
+            if message.sequence != 0, hasPaths { settle(message, descriptor) }
             return
         }
         ledger.connects(message.cookie, by: message.thread, message.descriptor, to: message.destination)
         ledger.update(message.cookie) {
             $0.program = OtherProcess.name(of: message.thread)
             $0.inode = message.inode
+            $0.process = OtherProcess.process(of: message.thread)
             if !isMPTCP {
                 $0.level = .observeOnly(because: .plainTCP)
             } else if isInherited, let level = supply.level {
@@ -251,12 +307,32 @@ package final class ProgramPolicy: @unchecked Sendable {
             }
         }
         if message.sequence != 0 {
-            if hasPaths { decide(message) } else { undecided.append(message) }
+            if hasPaths { settle(message, descriptor) } else { undecided.append(message) }
         } else {
             note(message.interface, for: message.cookie)
         }
         if looks[message.cookie] == nil, ledger[message.cookie]?.state == .connecting {
             look(at: message.cookie)
+        }
+    }
+
+    /// Answers a connect; where its socket is the kernel's own still, it is prepared first. After the connect none is.
+    private func settle(_ message: trap_message, _ descriptor: CInt?) {
+        guard let descriptor, message.flags & TRAP_UNPREPARED.rawValue != 0 else { return decide(message) }
+        let waits = message.flags & TRAP_NONBLOCKING.rawValue == 0
+        supply.prepare(
+            descriptor, by: MonotonicTime(nanoseconds: Int64(clamping: message.deadline)),
+            patience: waits ? Self.blockingGrace : Self.grace
+        ) { [self] level in
+            var message = message
+            if level.isPerConnection {
+                ledger.update(message.cookie) { $0.level = level }
+                message.flags |= TRAP_PREPARED.rawValue
+                renewSoon()
+            }
+            // What the program has bound itself is looked at where paths are prohibited, and else let go.
+            guard isStrict || message.flags & TRAP_IS_BOUND.rawValue == 0 else { return answer(message, nil) }
+            decide(message)
         }
     }
 
@@ -296,7 +372,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         message.interface = way?.interface ?? 0
         message.error = error
         message.generation = generation
-        if mayKeep { message.flags = TRAP_MAY_KEEP.rawValue }
+        message.flags = question.flags & TRAP_PREPARED.rawValue
+        if mayKeep { message.flags |= TRAP_MAY_KEEP.rawValue }
         channel.send(message)
         if let way { ledger.update(question.cookie) { $0.interface = way.name } }
     }

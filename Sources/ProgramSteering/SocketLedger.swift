@@ -40,6 +40,8 @@ package struct ProgramSocket: Sendable, Hashable {
     package var report: TransferReport?
     /// The socket's file; 0 where it is not known.
     package var inode: UInt64 = 0
+    /// The thread's process; nil where it is not known.
+    package var process: Int32?
     /// Whether its connection is followed now.
     package var isFollowed = false
 

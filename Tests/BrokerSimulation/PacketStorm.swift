@@ -12,7 +12,8 @@ public enum PacketStorm {
         let facts = SubflowFacts(
             local: remote, remote: remote, localID: 1, remoteID: 2, isBackup: true, interface: 3)
         let requests: [BrokerRequest] = [
-            .hello, .prepare, .attach(token), .detach(token), .status,
+            .hello, .prepare, .prepareBy(MonotonicTime(nanoseconds: 1 << 50)), .attach(token), .detach(token),
+            .status,
             .order(.create(local, isBackup: true, remote: IPEndpoint(local.address, port: 1)), token),
             .order(.destroy(local: remote, remote: remote), token), .order(.withdraw(local), token),
             .order(.prioritize(local: remote, remote: remote, isBackup: false), token),

@@ -239,6 +239,21 @@ struct VerdictTests {
 
     // MARK: How well
 
+    @Test("looks again at a path that changes while it is looked at, and at no other")
+    func uneasy() {
+        func series(_ times: [Int], lost: Int = 0) -> QualityFinding {
+            QualityFinding(sent: times.count + lost, roundTrips: times.map { .milliseconds($0) })
+        }
+        // Wi-Fi's own jitter; and a queue that is full.
+        #expect(!series(Array(20..<52)).isUneasy)
+        #expect(!series([30] + Array(repeating: 400, count: 31)).isUneasy)
+        let rising = series((0..<32).map { 30 + 4 * $0 })
+        let oneLost = series(Array(repeating: 30, count: 31), lost: 1)
+        #expect(rising.isUneasy && oneLost.isUneasy)
+        #expect(rising.worse(oneLost) == oneLost && oneLost.worse(rising) == oneLost)
+        #expect(rising.worse(series(Array(20..<52))) == rising)
+    }
+
     @Test("tells loss from a full queue, and a full queue from distance")
     func quality() {
         let lossy = check(

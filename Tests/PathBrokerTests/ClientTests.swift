@@ -9,6 +9,68 @@ import Testing
 
 @Suite("The library's end of the broker")
 struct ClientTests {
+    @Test("a connection that could not be attached for a moment is attached later, and takes no order before")
+    func attachesAgain() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("held.sock")
+        let listener = try LocalPackets.listen(at: path, mode: 0o600)
+        let thread = EventThread(name: "attaches")
+        let token = ConnectionToken(7)
+        let control = Locked<BrokerSubflowControl?>(nil)
+        try thread.perform {
+            let client = BrokerClient(on: thread, path: path)
+            let made = BrokerSubflowControl(client)
+            client.onReady = { made.attach(token, by: 0) }
+            made.onDetachment = { token, pause in
+                _ = thread.schedule(at: .now.advanced(by: pause)) { made.attach(token, by: 0) }
+            }
+            client.start()
+            control.withLock { $0 = made }
+        }
+        let order = SubflowAction.withdraw(.init(IPAddress("192.0.2.2")!, id: 1))
+        func perform() throws -> CInt? {
+            let failure = Locked<CInt?>(nil)
+            try thread.perform {
+                do throws(SystemError) {
+                    _ = try control.withLock { $0 }?.perform(order, on: token)
+                } catch {
+                    failure.withLock { $0 = error.errno }
+                }
+            }
+            return failure.withLock { $0 }
+        }
+        let socket = try LocalPackets.accept(on: listener)
+        func next() throws -> (id: UInt32, request: BrokerRequest?) {
+            let isThere = LocalPackets.wait(for: socket, until: .now.advanced(by: .seconds(10)))
+            #expect(isThere)
+            guard let packet = try LocalPackets.receive(from: socket, limit: 1_024, waits: false) else {
+                return (0, nil)
+            }
+            let (id, content) = BrokerRequest.read(packet.bytes)
+            return (id, try? content.get())
+        }
+        let hello = try next()
+        // Nothing is sent that the daemon would take for an order for another's connection.
+        #expect(try perform() == ENOTCONN)
+        let namespace = try SocketOption.namespaceCookie()
+        let welcome = BrokerWelcome(namespace: namespace, boot: "b", limits: BrokerLimits())
+        try LocalPackets.send(BrokerMessage.welcome(id: hello.id, welcome).packet, over: socket)
+        let first = try next()
+        #expect(first.request == .attach(token))
+        let refusal = BrokerMessage.refused(id: first.id, BrokerFailure(.socketHeld))
+        try LocalPackets.send(refusal.packet, over: socket)
+        let second = try next()
+        #expect(second.request == .attach(token))
+        try LocalPackets.send(BrokerMessage.done(id: second.id).packet, over: socket)
+        #expect(try perform() == nil)
+        let third = try next()
+        #expect(third.request == .order(order, token))
+        // One that it has forgotten is attached anew.
+        let foreign = BrokerMessage.refused(id: third.id, BrokerFailure(.foreignToken))
+        try LocalPackets.send(foreign.packet, over: socket)
+        #expect(try next().request == .attach(token))
+    }
+
     @Test("a daemon that never stops talking holds up no other work, and is left alone")
     func flood() async throws {
         let folder = try TemporaryFolder()

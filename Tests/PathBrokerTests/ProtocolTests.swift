@@ -11,7 +11,8 @@ struct ProtocolTests {
     private static let remote6 = IPEndpoint("[2001:db8::1]:443")!
 
     private static let requests: [BrokerRequest] = [
-        .hello, .prepare, .attach(token), .detach(token), .status,
+        .hello, .prepare, .prepareBy(MonotonicTime(nanoseconds: 1 << 50)), .attach(token), .detach(token),
+        .status,
         .order(.create(local, isBackup: true, remote: remote), token),
         .order(.withdraw(.init(IPAddress("2001:db8::2")!, id: 0)), token),
         .order(.destroy(local: remote6, remote: remote6), token),

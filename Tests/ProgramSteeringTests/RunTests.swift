@@ -20,14 +20,6 @@ struct RunTests {
             for _ in $(seq 1000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
             echo "gave up waiting for $what" >&2; exit 99
         }
-        # A daemon that is too slow for a socket has it go unsteered, which mprun says: then once more.
-        until_steered() {
-            for _ in $(seq 5); do
-                $lab set wlan0 blackhole=none; rm -f half
-                "$@"
-                if grep -q per_connection_by_broker told; then return; fi
-            done
-        }
 
         """
 
@@ -185,6 +177,13 @@ struct RunTests {
         #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
     }
 
+    @Test("steers a connection whose thread has ended when it comes about")
+    func endedThread() throws {
+        let outcome = try lab("$run --list -- $probe thread-ends $echo 2>&1")
+        #expect(outcome.lines.first == "mptcp 1 conversations 20", "\(outcome)")
+        #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
+    }
+
     @Test("chooses anew where a socket connects once more")
     func again() throws {
         let outcome = try lab("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")
@@ -292,7 +291,7 @@ struct RunTests {
                 $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
                 status=$?; wait $!
             }
-            until_steered fetch
+            fetch
             echo "status $status $(stat -c %s half)"
             cat told
             cat /proc/sys/net/mptcp/path_manager
@@ -303,6 +302,70 @@ struct RunTests {
         #expect(outcome.output.contains(#""control":"per_connection_by_broker""#), "\(outcome)")
         #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
         #expect(outcome.lines.last == "kernel", "the setting is what it was: \(outcome)")
+    }
+
+    /// `$daemon` is mpathd, whose number `$server` is from `begin` on; `$plain` runs a command without privileges.
+    private static let daemon = """
+        export MPATHD_SOCKET=$PWD/mpathd.sock
+        plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
+        daemon='\(LabCommand.program("mpathd"))'
+        mkdir -m 700 journal
+        begin() {
+            RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
+            wait_for "mpathd" "$daemon" --status
+        }
+        begin
+
+        """
+    private static let steered = "mptcp, steers each connection's subflows through mpathd"
+
+    @Test(
+        "has sockets prepared that were made while mpathd did not answer: in reserve, and when they are connected"
+    )
+    func slowDaemon() throws {
+        let outcome = try lab(
+            Self.daemon + """
+                kill -STOP $server
+                # A program whose socket is made meanwhile, and connected twice: the second time mpathd answers.
+                $plain $run --list -- $probe twice "kill -CONT $server; sleep 1" $echo > told 2>&1
+                grep -v "^mprun: 1 socket" told
+                kill -STOP $server
+                # What is in reserve was made meanwhile.
+                cat > later << 'END'
+                sleep 1.5
+                kill -CONT $1
+                sleep 2
+                exec $2 moved $3 $4
+                END
+                $plain $run --list -- sh later $server $probe $echo 2>&1
+                """)
+        #expect(outcome.lines.first == "refused 1 command 0 conversation 1", "\(outcome)")
+        #expect(outcome.lines.count(where: { $0.contains(Self.steered) }) == 2, "\(outcome)")
+    }
+
+    @Test("has the sockets work whose mpathd is full, and says why they are not steered")
+    func fullDaemon() throws {
+        let outcome = try lab(
+            Self.daemon + #"""
+                # As many clients as a user may have.
+                python3 -c '
+                import json, os, socket, time
+                clients = []
+                for number in range(16):
+                    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    client.connect(os.environ["MPATHD_SOCKET"])
+                    client.send(json.dumps({"v": 1, "id": 1, "op": "hello"}).encode())
+                    clients.append((client, client.recv(4096)))
+                open("full", "w").write("yes")
+                time.sleep(60)
+                ' & clients=$!
+                wait_for "the clients" test -s full
+                $plain $run -- curl -sS -o got http://server/300000; echo "status $? $(stat -c %s got)"
+                $plain $run -q -- $probe threads 4 80
+                kill $clients
+                """#)
+        #expect(outcome.lines == ["status 0 300000", "made 80 mptcp 80 failed 0 left open 0"], "\(outcome)")
+        #expect(outcome.errors.contains("mpathd refused to steer"), "\(outcome)")
     }
 
     @Test("serves on what outlives the program, though its report finds no reader")
@@ -353,7 +416,7 @@ struct RunTests {
                 $lab set wlan0 blackhole=both
                 wait $curl; status=$?
             }
-            until_steered fetch
+            fetch
             echo "status $status $(stat -c %s half)"
             cat told
             """)

@@ -303,6 +303,27 @@ static int moved(int count, char **words) {
     return 0;
 }
 
+static void *connect_and_end(void *socket_) {
+    connect(*(int *)socket_, (struct sockaddr *)&server, sizeof server);
+    return NULL;
+}
+
+// A thread connects, without waiting, and ends; another one uses the connection.
+static int thread_ends(int count, char **words) {
+    if (!set_server(count, words)) return 2;
+    int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    pthread_t thread;
+    pthread_create(&thread, NULL, connect_and_end, &socket_);
+    pthread_join(thread, NULL);
+    struct pollfd state = {socket_, POLLOUT, 0};
+    poll(&state, 1, 5000);
+    fcntl(socket_, F_SETFL, O_RDWR);
+    int conversations = 0;
+    for (int round = 0; round < 20; round++, usleep(20000)) conversations += converse(socket_);
+    printf("mptcp %d conversations %d\n", is_mptcp(socket_), conversations);
+    return 0;
+}
+
 // Connects to a port without a server first, and with the same socket to one that has one when a command has been run.
 static int twice(int count, char **words) {
     if (!set_server(count - 1, words + 1)) return 2;
@@ -432,7 +453,7 @@ int main(int count, char **words) {
         {"bench", 1, bench}, {"threads", 2, threads}, {"calls", 2, calls}, {"connections", 2, connections},
         {"epoll-first", 1, epoll_first},
         {"own-filter", 1, own_filter}, {"storm", 1, storm}, {"forks", 1, forks}, {"close-all", 1, close_all},
-        {"daemon", 2, daemonize}, {"moved", 2, moved}, {"twice", 3, twice}, {"clones", 2, clones}, {"traced", 2, traced},
+        {"daemon", 2, daemonize}, {"moved", 2, moved}, {"thread-ends", 2, thread_ends}, {"twice", 3, twice}, {"clones", 2, clones}, {"traced", 2, traced},
         {"compat", 0, compat},
     };
     for (unsigned place = 0; count > 1 && place < sizeof all / sizeof *all; place++) {

@@ -31,10 +31,10 @@ enum trap_kind {
     TRAP_PROGRAM_ENDED,  // status: the program itself has ended. The waiter's.
     TRAP_OVER,           // The last descendant has ended.
     // The policy's.
-    TRAP_RESERVE = 64,  // family, cookie, and a socket: one for later.
+    TRAP_RESERVE = 64,  // family, cookie, replaced, flags, and a socket: one for later.
     TRAP_GIVE,          // sequence, cookie, and a socket; without a socket the trap makes one itself, or none where `error` says so.
     TRAP_VERDICT,       // sequence, interface (0: leave it as it is), error (the call's), flags.
-    TRAP_BORROW,        // sequence, thread, descriptor, cookie, inode: a duplicate is wanted for an instant.
+    TRAP_BORROW,        // sequence, thread, process, descriptor, cookie, inode: a duplicate is wanted for an instant.
     TRAP_POLICY_BEGAN,  // What one before was told of connects is to be told again.
 };
 
@@ -54,6 +54,9 @@ enum trap_flag {
     TRAP_MAY_KEEP = 8,     // In a verdict: it holds for this destination until `generation` changes.
     TRAP_TAKEN = 16,       // Of an option: the call has succeeded without an effect.
     TRAP_REPEATED = 32,    // Of a connect: it has been told before, maybe to another policy.
+    TRAP_UNPREPARED = 64,  // Of a socket: it is the kernel's own MPTCP, and could be prepared before it is connected. Of a connect: the
+                           // same, and the socket comes with the message, where a sequence is named.
+    TRAP_PREPARED = 128,   // In a verdict: now it is.
 };
 
 // The kernel's numbers that Swift needs.
@@ -86,8 +89,16 @@ struct trap_message {
     uint8_t own[16];
     // The socket's file, by which it is found where the program has moved it to another number; 0 where it is not known.
     uint64_t inode;
+    union {
+        // Of a connect of an unprepared socket: until when it may be prepared, in nanoseconds of CLOCK_MONOTONIC.
+        uint64_t deadline;
+        // Of a socket for later: the cookie of the one whose place it takes, where that is still there; 0 for none.
+        uint64_t replaced;
+        // Of a loan: the thread's process, for a thread that has ended; 0 where it is not known.
+        uint64_t process;
+    };
 };
-_Static_assert(sizeof(struct trap_message) == 88, "one size for both ends");
+_Static_assert(sizeof(struct trap_message) == 96, "one size for both ends");
 
 // What all processes of a run share.
 struct trap_page;

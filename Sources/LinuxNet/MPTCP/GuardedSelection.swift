@@ -24,15 +24,19 @@ package final class GuardedSelection: Sendable {
     }
 
     private struct State: ~Copyable {
+        var entry: SysctlJournal.OpenEntry
         var change: Change?
         var last: UInt64 = 0
         var heldUp: UInt64 = 0
+
+        init(_ entry: SysctlJournal.Entry) { self.entry = SysctlJournal.OpenEntry(entry) }
     }
 
     private let setting: PathManagerSetting
     private let file: OpenSetting
-    private let entry: SysctlJournal.Entry
-    private let state = Locked(State())
+    /// What `SettingLock` locks, open for as long as this is: the gate lets one thread in.
+    private let lockFile: Descriptor
+    private let state: Locked<State>
     private let gate = DispatchSemaphore(value: 1)
     private let alarm: Descriptor
 
@@ -51,7 +55,8 @@ package final class GuardedSelection: Sendable {
         }
         self.setting = setting
         file = try setting.open()
-        entry = try journal.entry(of: try LocalSocket.make())
+        lockFile = try SettingLock.open()
+        state = Locked(State(try journal.entry(of: try LocalSocket.make())))
         guard journal.isWritable else { throw SystemError(SysctlJournal.operation, errno: EACCES) }
         alarm = Descriptor(
             owning: try systemCall("make a timer") { timerfd_create(CLOCK_MONOTONIC, CInt(TFD_CLOEXEC)) })
@@ -80,8 +85,15 @@ package final class GuardedSelection: Sendable {
         if let failure = tryToSelect(for: socket).failure { throw failure }
     }
 
-    package func tryToSelect(for socket: borrowing Descriptor) -> Outcome {
-        tryToSelect(for: socket) { mp_disconnect($0) }
+    /// - Parameter deadline: from then on the socket is left alone, for its owner may connect it: ETIME.
+    package func tryToSelect(for socket: borrowing Descriptor, by deadline: MonotonicTime? = nil) -> Outcome {
+        tryToSelect(for: socket) { number in
+            if let deadline, MonotonicTime.now >= deadline {
+                errno = ETIME
+                return -1
+            }
+            return mp_disconnect(number)
+        }
     }
 
     /// - Parameter disconnect: has the kernel look at the setting; errno where it is negative.
@@ -128,7 +140,10 @@ package final class GuardedSelection: Sendable {
     }
 
     /// Waits until no change is under way, and lets no other begin: before the process ends.
-    package func close() { _ = gate.wait(timeout: .now() + .milliseconds(100)) }
+    package func close() {
+        guard gate.wait(timeout: .now() + .milliseconds(100)) == .success else { return }
+        state.withLock { $0.entry.close() }
+    }
 
     private func begin() throws(SystemError) -> UInt64 {
         let (seconds, attoseconds) = Self.patience.components
@@ -140,8 +155,8 @@ package final class GuardedSelection: Sendable {
         do throws(SystemError) {
             // Under the lock of the state: the watchdog has nothing to put back before this is done.
             return try state.withLock { state throws(SystemError) in
-                let lock = try SettingLock.claim(patience: Self.patience)
-                let original = try prepare()
+                let lock = try SettingLock.claim(by: lockFile, patience: Self.patience)
+                let original = try prepare(&state)
                 state.last += 1
                 state.change = Change(lock: lock, original: original, number: state.last)
                 arm(Self.limit)
@@ -155,14 +170,14 @@ package final class GuardedSelection: Sendable {
     }
 
     /// - Returns: what to put back, which the journal has from now on; nil where nothing is to be changed.
-    private func prepare() throws(SystemError) -> String? {
+    private func prepare(_ state: inout State) throws(SystemError) -> String? {
         let before = try file.read()
         guard before == setting.userspace else {
-            try entry.write(before)
+            try state.entry.write(before)
             return before
         }
         // Chosen by the administrator, or left behind by a process that was killed.
-        guard let journalled = entry.read(), journalled != setting.userspace else { return nil }
+        guard let journalled = state.entry.entry.read(), journalled != setting.userspace else { return nil }
         return journalled
     }
 
@@ -171,7 +186,7 @@ package final class GuardedSelection: Sendable {
             try file.write(setting.userspace)
         } catch {
             state.change = nil
-            entry.remove()
+            state.entry.remove()
             throw error
         }
     }
@@ -195,7 +210,7 @@ package final class GuardedSelection: Sendable {
             // Once more where it fails: what stays there stays for every program.
             guard (try? file.write(original)) != nil || (try? file.write(original)) != nil else { return }
         }
-        entry.remove()
+        state.entry.remove()
     }
 
     // MARK: The watchdog

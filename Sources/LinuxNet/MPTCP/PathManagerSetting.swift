@@ -98,9 +98,31 @@ enum SettingLock {
 
     /// One that is held. A child of a fork that happens meanwhile has the lock as well, so it is given up and not only closed.
     struct Held: ~Copyable {
-        fileprivate let file: Descriptor
+        /// Nil where the file is kept open by the caller.
+        private let file: Descriptor?
+        private let number: CInt
 
-        deinit { _ = mp_unlock(file.number) }
+        fileprivate init(_ file: consuming Descriptor) {
+            number = file.number
+            self.file = .some(file)
+        }
+
+        fileprivate init(_ number: CInt) {
+            self.number = number
+            file = nil
+        }
+
+        deinit { _ = mp_unlock(number) }
+    }
+
+    /// The file to lock, of the calling thread's network namespace.
+    ///
+    /// - Throws: EACCES without CAP_NET_ADMIN.
+    static func open() throws(SystemError) -> Descriptor {
+        Descriptor(
+            owning: try systemCall("open \(Self.path)") {
+                Self.path.withCString { Glibc.open($0, O_RDONLY | O_CLOEXEC) }
+            })
     }
 
     /// Takes it.
@@ -109,22 +131,29 @@ enum SettingLock {
     ///   others have it for microseconds.
     /// - Throws: EACCES without CAP_NET_ADMIN, EWOULDBLOCK where another process had it for longer.
     static func claim(patience: Duration) throws(SystemError) -> Held {
-        let file = Descriptor(
-            owning: try systemCall("open \(Self.path)") {
-                Self.path.withCString { Glibc.open($0, O_RDONLY | O_CLOEXEC) }
-            })
+        let file = try open()
+        try lock(file.number, patience)
+        return Held(file)
+    }
+
+    /// The same by a file that the caller keeps open: for one thread at a time.
+    static func claim(by file: borrowing Descriptor, patience: Duration) throws(SystemError) -> Held {
+        try lock(file.number, patience)
+        return Held(file.number)
+    }
+
+    private static func lock(_ file: CInt, _ patience: Duration) throws(SystemError) {
         let begun = MonotonicTime.now
         while true {
             do throws(SystemError) {
-                try systemCall("lock the path manager's setting") { mp_try_lock(file.number) }
-                break
+                try systemCall("lock the path manager's setting") { mp_try_lock(file) }
+                return
             } catch {
                 let waited = begun.duration(to: .now)
                 guard error.errno == EWOULDBLOCK, waited < patience else { throw error }
                 if waited < UserspaceSelection.shortPatience { sched_yield() } else { usleep(200) }
             }
         }
-        return Held(file: file)
     }
 }
 

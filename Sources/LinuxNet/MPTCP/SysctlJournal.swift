@@ -119,13 +119,7 @@ package struct SysctlJournal: Sendable, Hashable {
 
         private func write(_ text: String, in folder: String) throws(SystemError) {
             try SysctlJournal.prepare(folder)
-            let path = path(in: folder)
-            let file = Descriptor(
-                owning: try systemCall(SysctlJournal.operation) {
-                    path.withCString {
-                        Glibc.open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-                    }
-                })
+            let file = try open(in: folder)
             let count = text.utf8.count
             do throws(SystemError) {
                 let written = try systemCall(SysctlJournal.operation) {
@@ -133,11 +127,85 @@ package struct SysctlJournal: Sendable, Hashable {
                 }
                 guard written == count else { throw SystemError(SysctlJournal.operation, errno: ENOSPC) }
             } catch {
-                _ = path.withCString { unlink($0) }
+                _ = path(in: folder).withCString { unlink($0) }
                 throw error
             }
         }
 
         func remove() { for folder in folders { _ = path(in: folder).withCString { unlink($0) } } }
+
+        /// The file of an entry that is to be written, in the first folder that can be.
+        fileprivate func open() throws(SystemError) -> Descriptor {
+            var failure = SystemError(SysctlJournal.operation, errno: ENOENT)
+            for folder in folders {
+                do throws(SystemError) {
+                    try SysctlJournal.prepare(folder)
+                    return try open(in: folder)
+                } catch {
+                    failure = error
+                }
+            }
+            throw failure
+        }
+
+        private func open(in folder: String) throws(SystemError) -> Descriptor {
+            let path = path(in: folder)
+            return Descriptor(
+                owning: try systemCall(SysctlJournal.operation) {
+                    path.withCString {
+                        Glibc.open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+                    }
+                })
+        }
+    }
+
+    /// An entry that is made and removed often, under the setting's lock: its file stays open, and is empty while there is no
+    /// entry. (An empty file is no entry to any reader.)
+    struct OpenEntry: ~Copyable {
+        let entry: Entry
+        private var file: Descriptor?
+
+        init(_ entry: Entry) { self.entry = entry }
+
+        mutating func write(_ text: String) throws(SystemError) {
+            if writesToFile(text) { return }
+            file = try entry.open()
+            guard writesToFile(text) else {
+                remove()
+                throw SystemError(SysctlJournal.operation, errno: ENOSPC)
+            }
+        }
+
+        /// - Returns: false where there is no file, or no room.
+        private func writesToFile(_ text: String) -> Bool {
+            guard let number, Self.isLinked(number) else { return false }
+            return text.withCString { pwrite(number, $0, text.utf8.count, 0) } == text.utf8.count
+        }
+
+        mutating func remove() {
+            if let number, Self.isLinked(number), ftruncate(number, 0) == 0 { return }
+            file = nil
+            entry.remove()
+        }
+
+        private var number: CInt? {
+            switch file {
+            case .some(let file): file.number
+            case nil: nil
+            }
+        }
+
+        /// Whether the file has a name still: another process that had the lock may have removed it.
+        private static func isLinked(_ number: CInt) -> Bool {
+            var status = stat()
+            return fstat(number, &status) == 0 && status.st_nlink > 0
+        }
+
+        /// There will be no entry any more. One that is there stays, for another process to put back what it says.
+        mutating func close() {
+            var status = stat()
+            if let number, fstat(number, &status) == 0, status.st_size == 0 { entry.remove() }
+            file = nil
+        }
     }
 }

@@ -33,6 +33,7 @@ package struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// ETIMEDOUT: it took too long.
     package var isTimeout: Bool { errno == ETIMEDOUT }
+    package var isTooLate: Bool { errno == ETIME }
 
     /// EAGAIN: nothing is there, or there is no room.
     package var isWouldBlock: Bool { errno == EWOULDBLOCK }

@@ -17,9 +17,11 @@ package final class SocketSupply: @unchecked Sendable {
 
     /// Makes a socket and has it prepared.
     ///
-    /// - Parameter completion: called once, later as a rule, with the socket or with why there is none.
+    /// - Parameters:
+    ///   - patience: how long `mpathd` is waited for.
+    ///   - completion: called once, later as a rule, with the socket or with why there is none.
     package func make(
-        _ family: IPAddress.Family,
+        _ family: IPAddress.Family, patience: Duration,
         _ completion: @escaping (Result<SuppliedSocket, SystemError>) -> Void
     ) {
         do throws(SystemError) {
@@ -30,7 +32,7 @@ package final class SocketSupply: @unchecked Sendable {
                 self.level = level
                 return completion(.success(socket))
             }
-            runtime.steering.prepare {
+            runtime.steering.prepare(patience: patience) {
                 socket.number
             } _: { preparation in
                 switch preparation {
@@ -45,6 +47,26 @@ package final class SocketSupply: @unchecked Sendable {
             }
         } catch {
             completion(.failure(error))
+        }
+    }
+
+    /// Has a socket prepared that a program has got unprepared, and that it is about to connect.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a duplicate of it, for the moment of this call.
+    ///   - deadline: from then on the socket is left alone.
+    ///   - patience: how much longer an answer is waited for, where the daemon may have begun.
+    ///   - completion: called once, now or later, with what it has got.
+    package func prepare(
+        _ descriptor: CInt, by deadline: MonotonicTime, patience: Duration,
+        _ completion: @escaping (ControlLevel) -> Void
+    ) {
+        runtime.steering.prepareLate(descriptor, by: deadline, patience: patience) { preparation in
+            switch preparation {
+            case .done: completion(.perConnectionByBroker)
+            case .refused(let limit): completion(.observeOnly(because: limit))
+            case .unanswered: completion(.observeOnly(because: .brokerSilent))
+            }
         }
     }
 

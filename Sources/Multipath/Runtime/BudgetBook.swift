@@ -156,6 +156,7 @@ final class BudgetBook: @unchecked Sendable {
     /// The data of a connection that was said to tell moves again.
     func dataMoves() {
         thread.checkIsolated()
+        for budget in machines.keys { machines[budget]?.rested() }
         look()
     }
 
@@ -188,7 +189,9 @@ final class BudgetBook: @unchecked Sendable {
             if !look.willTell { needsLook.insert(meter.budget) }
         }
         var next: Duration?
+        if !used.isEmpty { renewPeriods() }
         for (budget, (bytes, roundTrip)) in used {
+            if bytes == 0 { machines[budget]?.rested() }
             use(bytes, roundTrip, of: budget)
             idleLooks[budget] = bytes == 0 ? (idleLooks[budget] ?? 0) + 1 : 0
             guard needsLook.contains(budget), let machine = machines[budget] else { continue }
@@ -200,6 +203,15 @@ final class BudgetBook: @unchecked Sendable {
             lookTimer = nil
             look()
         }
+    }
+
+    /// What was booked before midnight is not used up after it.
+    private func renewPeriods() {
+        let clock = readClock()
+        let isNew = machines.contains { budget, machine in
+            machine.period.map { $0 < clock.number(budget.period) } ?? false
+        }
+        if isNew { ledgerChanged() }
     }
 
     private func use(_ bytes: UInt64, _ roundTrip: Duration = .zero, of budget: PathBudget) {

@@ -88,11 +88,27 @@ final class SteeringRegistry: @unchecked Sendable {
     ///
     /// - Parameter completion: called once, later as a rule: with what became of it.
     func prepare(
-        _ descriptor: @escaping () -> CInt?, _ completion: @escaping (BrokeredSteering.Preparation) -> Void
+        patience: Duration = BrokerClient.answerPatience, _ descriptor: @escaping () -> CInt?,
+        _ completion: @escaping (BrokeredSteering.Preparation) -> Void
     ) {
         thread.checkIsolated()
         guard let broker else { return completion(.refused(.noPrivilege)) }
-        broker.prepare(descriptor, completion)
+        broker.prepare(patience: patience, descriptor, completion)
+    }
+
+    /// Gives a program's socket the userspace path manager that has not got it when it was made, before it is connected.
+    ///
+    /// - Parameters:
+    ///   - deadline: from then on the socket is left alone.
+    ///   - patience: how much longer an answer of `mpathd` is waited for.
+    ///   - completion: called once, now or later.
+    func prepareLate(
+        _ descriptor: CInt, by deadline: MonotonicTime, patience: Duration,
+        _ completion: @escaping (BrokeredSteering.Preparation) -> Void
+    ) {
+        thread.checkIsolated()
+        guard let broker else { return completion(.refused(.noPrivilege)) }
+        broker.prepare(descriptor, by: deadline, patience: patience, completion)
     }
 
     /// A connection of a prepared socket has come about.
@@ -128,9 +144,7 @@ final class SteeringRegistry: @unchecked Sendable {
         let broker = BrokeredSteering(on: thread)
         broker.client.onEvent = { [unowned self] event in ingest(event) }
         broker.client.onReady = { [unowned self] in
-            for (token, known) in members where known.isBrokered {
-                known.member.withDescriptor { broker.control.attach(token, by: $0) }
-            }
+            for (token, known) in members where known.isBrokered { attach(token) }
         }
         broker.client.onLost = { [unowned broker] in broker.control.forgetAll() }
         broker.client.isNeeded = { [unowned self] in members.values.contains(where: \.isBrokered) }
@@ -138,8 +152,29 @@ final class SteeringRegistry: @unchecked Sendable {
             members[token]?.member.ingest(outcome, of: action)
         }
         broker.control.onRefusal = { [unowned self] limit, token in members[token]?.member.ingest(limit) }
+        broker.control.onDetachment = { [unowned self] token, pause in
+            _ = thread.schedule(at: .now.advanced(by: pause)) { [unowned self] in attach(token) }
+        }
         return broker
     }
+
+    /// Has `mpathd` take a connection that it has not, or not any more.
+    ///
+    /// - Parameter patience: after that it is tried again, for a descriptor may not be had.
+    private func attach(_ token: ConnectionToken, _ patience: Duration = firstLoan) {
+        guard let known = members[token], known.isBrokered, let broker, !broker.control.isAttached(token)
+        else { return }
+        known.member.withDescriptor { broker.control.attach(token, by: $0) }
+        guard !broker.control.isAttached(token) else { return }
+        // Where the daemon is gone, the connection is attached when it is back as well (`onReady`).
+        broker.client.start()
+        _ = thread.schedule(at: .now.advanced(by: patience)) { [unowned self] in
+            attach(token, min(patience * 2, Self.longestLoan))
+        }
+    }
+
+    private static let firstLoan = Duration.milliseconds(250)
+    private static let longestLoan = Duration.seconds(4)
 
     /// - Returns: what stands in the way; nil for nothing.
     private func prepareControl() -> ControlLimit? {
@@ -164,10 +199,7 @@ final class SteeringRegistry: @unchecked Sendable {
         let isBrokered = isAlone && control == nil
         members[member.token] = Member(member: member, isAlone: isAlone, isBrokered: isBrokered)
         // Lost with the daemon, or never sent.
-        if isBrokered, let broker, !broker.control.isAttached(member.token) {
-            broker.client.start()
-            member.withDescriptor { broker.control.attach(member.token, by: $0) }
-        }
+        if isBrokered { attach(member.token) }
         for event in denials where event.token == member.token { member.ingest(event) }
         denials.removeAll { $0.token == member.token }
     }

@@ -14,6 +14,10 @@ package final class BrokerSubflowControl: SubflowControl {
     }
 
     private var attachments: [ConnectionToken: Attachment] = [:]
+    /// How often in a row a connection was not attached that is to be.
+    private var failures: [ConnectionToken: Int] = [:]
+    private static let firstPause = Duration.milliseconds(20)
+    private static let mostDoublings = 8
 
     /// Hears what became of an order that `perform` has said is under way.
     package var onOutcome: (Result<SubflowOutcome, SystemError>, SubflowAction, ConnectionToken) -> Void = {
@@ -21,6 +25,8 @@ package final class BrokerSubflowControl: SubflowControl {
     }
     /// Hears that a connection is not steered, and why.
     package var onRefusal: (ControlLimit, ConnectionToken) -> Void = { _, _ in }
+    /// Hears that a connection is not attached, for a reason that passes: it is to be attached after the pause.
+    package var onDetachment: (ConnectionToken, Duration) -> Void = { _, _ in }
 
     package init(_ client: BrokerClient) { self.client = client }
 
@@ -39,31 +45,41 @@ package final class BrokerSubflowControl: SubflowControl {
         client.send(.attach(token), passing: descriptor) { [weak self] outcome in
             guard let self, attachments[token] != nil else { return }
             switch outcome {
-            case .done: attachments[token] = .attached
-            case .refused(let failure):
+            case .done:
+                attachments[token] = .attached
+                failures[token] = nil
+            case .refused(let failure) where !failure.refusal.isPassing:
                 let limit = ControlLimit(failure)
                 attachments[token] = .refused(limit)
                 onRefusal(limit, token)
-            // When the daemon is back, it is attached again.
-            case .lost, .notSent: attachments[token] = nil
+            case .lost, .notSent, .refused: detached(token)
             }
         }
+    }
+
+    /// A connection is not attached, and may be in a moment. Where the daemon is gone its return has it attached as well.
+    private func detached(_ token: ConnectionToken) {
+        attachments[token] = nil
+        let count = failures[token, default: 0]
+        failures[token] = min(count + 1, Self.mostDoublings)
+        onDetachment(token, Self.firstPause * (1 << count))
     }
 
     package func isAttached(_ token: ConnectionToken) -> Bool { attachments[token] != nil }
 
     /// The connection is over, or is not followed any more.
     package func detach(_ token: ConnectionToken) {
+        failures[token] = nil
         guard let attachment = attachments.removeValue(forKey: token) else { return }
         if case .refused = attachment { return }
         client.send(.detach(token)) { _ in }
     }
 
     /// The connection is over, and the daemon knows.
-    package func forget(_ token: ConnectionToken) { attachments[token] = nil }
+    package func forget(_ token: ConnectionToken) { (attachments[token], failures[token]) = (nil, nil) }
 
     /// The daemon is gone, and with it what was attached.
-    package func forgetAll() { attachments = [:] }
+    package func forgetAll() { (attachments, failures) = ([:], [:]) }
 
     package func limit(of connection: ConnectionToken) -> ControlLimit? {
         if case .refused(let limit)? = attachments[connection] { return limit }
@@ -73,10 +89,16 @@ package final class BrokerSubflowControl: SubflowControl {
     package func perform(
         _ action: SubflowAction, on connection: ConnectionToken
     ) throws(SystemError) -> SubflowOutcome {
+        switch attachments[connection] {
+        case .refused(let limit): return .refused(limit)
+        // The daemon would take it for another's connection. It is attached in a moment: see `onDetachment`.
+        case nil: throw .notReady("have mpathd steer")
+        case .asked, .attached: break
+        }
         var now: Result<SubflowOutcome, SystemError>?
         var isLater = false
         client.send(.order(action, connection)) { [weak self] outcome in
-            let result = Self.result(of: outcome, action)
+            let result = self?.result(of: outcome, connection) ?? .failure(.unanswered("have mpathd steer"))
             guard isLater else {
                 now = result
                 return
@@ -87,20 +109,37 @@ package final class BrokerSubflowControl: SubflowControl {
         return try now?.get() ?? .underWay
     }
 
-    private static func result(
-        of outcome: BrokerClient.Outcome, _ action: SubflowAction
+    private func result(
+        of outcome: BrokerClient.Outcome, _ token: ConnectionToken
     ) -> Result<SubflowOutcome, SystemError> {
         switch outcome {
         case .done: .success(.accepted)
         case .refused(let failure):
             switch failure.refusal {
             case .alreadyGone: .success(.alreadyGone)
-            case .foreignSocket, .foreignToken: .success(.refused(ControlLimit(failure)))
-            case .notReady: .failure(.notReady("have mpathd steer"))
+            case .foreignToken: reattach(token)
+            case .foreignSocket: .success(.refused(ControlLimit(failure)))
+            case .notReady, .socketHeld, .tooFast: .failure(.notReady("have mpathd steer"))
             default:
                 .failure(.refused("have mpathd steer", failure.errno, failure.detail ?? failure.refusal.text))
             }
         case .lost, .notSent: .failure(.unanswered("have mpathd steer"))
+        }
+    }
+
+    /// The daemon does not know a connection any more that it had taken: another program may have attached it, and be gone.
+    private func reattach(_ token: ConnectionToken) -> Result<SubflowOutcome, SystemError> {
+        if case .attached? = attachments[token] { detached(token) }
+        return .failure(.notReady("have mpathd steer"))
+    }
+}
+
+extension BrokerRefusal {
+    /// Whether the same request may be granted in a moment.
+    fileprivate var isPassing: Bool {
+        switch self {
+        case .socketHeld, .tooFast, .settingBusy, .tooLate, .notReady: true
+        default: false
         }
     }
 }

@@ -22,6 +22,9 @@ package final class Broker: Sendable {
     private nonisolated(unsafe) let events: SubflowEvents
     private nonisolated(unsafe) let lookup: ConnectionLookup
     private let log: @Sendable (BrokerLog) -> Void
+    private let willRelease = Locked(false)
+    /// How long after a client came or went the pages are given back that it took to welcome it.
+    private static let releasePause = Duration.seconds(5)
 
     /// Serves the network namespace of the calling thread.
     ///
@@ -86,6 +89,7 @@ package final class Broker: Sendable {
             last += 1
             return last
         }
+        releaseSoon()
         let session = BrokerSession(id, socket, peer, self)
         sessions.withLock { $0[id] = session }
         handle { $0.connected(id, user: peer.user, process: peer.process, at: .now) }
@@ -102,6 +106,22 @@ package final class Broker: Sendable {
         machine.withLock { _ in sessions.withLock { $0[session.id] = nil } }
         session.close()
         handle { $0.disconnected(session.id) }
+        releaseSoon()
+    }
+
+    /// Between one client and the next there may be hours.
+    private func releaseSoon() {
+        let isFirst = willRelease.withLock { willRelease in
+            defer { willRelease = true }
+            return !willRelease
+        }
+        guard isFirst else { return }
+        thread.submit { [self] in
+            _ = thread.schedule(at: .now.advanced(by: Self.releasePause)) { [self] in
+                willRelease.withLock { $0 = false }
+                ProgramPages.release()
+            }
+        }
     }
 
     // MARK: The machine
@@ -140,8 +160,10 @@ package final class Broker: Sendable {
         machine.withLock { $0.status(for: user) }
     }
 
-    func select(for socket: borrowing Descriptor, of peer: LocalPeer) -> GuardedSelection.Outcome {
-        let outcome = selection.tryToSelect(for: socket)
+    func select(
+        for socket: borrowing Descriptor, of peer: LocalPeer, by deadline: MonotonicTime?
+    ) -> GuardedSelection.Outcome {
+        let outcome = selection.tryToSelect(for: socket, by: deadline)
         if outcome.failure?.isTimeout == true { log(.heldUp(process: peer.process, user: peer.user)) }
         return outcome
     }

@@ -17,6 +17,8 @@ final class BrokerSession: @unchecked Sendable {
 
     // Used by the thread alone.
     private var passed: Descriptor?
+    /// Until when that may be prepared; nil for whenever it comes to it.
+    private var deadline: MonotonicTime?
     private var commands: SubflowCommands?
     private var lookup: ConnectionLookup?
     private var routes: RouteTables?
@@ -124,6 +126,7 @@ final class BrokerSession: @unchecked Sendable {
         if count == 1 { passed = descriptors.takeLast() }
         // Read before the lock is taken.
         let packet = BrokerRequest.read(bytes)
+        deadline = if case .success(.prepareBy(let time)) = packet.1 { time } else { nil }
         var work = broker.handle {
             $0.packet(packet, descriptors: count, isCut: isCut, from: id, at: .now)
         }
@@ -160,7 +163,7 @@ final class BrokerSession: @unchecked Sendable {
         guard let socket = passed.take() else {
             return .prepared(BrokerFailure(.noDescriptor), changed: .zero)
         }
-        let outcome = broker.select(for: socket, of: peer)
+        let outcome = broker.select(for: socket, of: peer, by: deadline)
         return .prepared(outcome.failure.map { BrokerFailure(ofPreparing: $0) }, changed: outcome.changed)
     }
 
@@ -256,6 +259,8 @@ extension BrokerFailure {
             self.init(.socketHeld)
         } else if error.isWouldBlock {
             self.init(.settingBusy)
+        } else if error.isTooLate {
+            self.init(.tooLate)
         } else {
             self.init(.kernel, errno: error.errno, detail: error.description)
         }

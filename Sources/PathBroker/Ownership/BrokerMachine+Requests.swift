@@ -75,11 +75,11 @@ extension BrokerMachine {
             connections[token] = nil
             users[client.user]?.connections -= 1
             return finish(id, .done(id: request.id))
-        case .prepare:
+        case .prepare, .prepareBy:
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
             let isBusy = user.clients.contains { other in
                 other != id
-                    && clients[other]?.request.map { $0.content == .prepare && $0.step != .waiting } ?? false
+                    && clients[other]?.request.map { $0.content.prepares && $0.step != .waiting } ?? false
             }
             if isBusy {
                 if !user.turns.contains(id) { users[client.user]?.turns.append(id) }
@@ -186,7 +186,7 @@ extension BrokerMachine {
                 return refuse(id, request.id, .alreadyGone)
             }
             return order(id, client, request, action, token, connection, facts, at: now)
-        case .hello, .prepare, .detach, .status: return []
+        case .hello, .prepare, .prepareBy, .detach, .status: return []
         }
     }
 

@@ -206,7 +206,7 @@ package struct BrokerMachine: Sendable {
         users[client.user]?.connections -= client.connections.count
         users[client.user]?.clients.remove(id)
         users[client.user]?.turns.removeAll { $0 == id }
-        return client.request?.content == .prepare ? nextTurn(client.user) : []
+        return client.request?.content.prepares == true ? nextTurn(client.user) : []
     }
 
     /// Wakes the client that has waited longest to have a socket prepared.
@@ -266,7 +266,7 @@ package struct BrokerMachine: Sendable {
         guard let client = clients[id], let request = client.request else { return [] }
         clients[id]?.request = nil
         users[client.user]?.turns.removeAll { $0 == id }
-        return request.content == .prepare ? nextTurn(client.user) : []
+        return request.content.prepares ? nextTurn(client.user) : []
     }
 
     mutating func refuse(_ id: ClientID, _ number: UInt32, _ refusal: BrokerRefusal) -> [Action] {

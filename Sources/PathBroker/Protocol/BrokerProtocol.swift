@@ -3,6 +3,7 @@
 //     client                                                      mpathd
 //     {"v":1,"id":1,"op":"hello"}                              ─► {"id":1,"ok":true,"netns":4,"boot":"…","limits":{…}}
 //     {"v":1,"id":2,"op":"prepare"}           + its socket     ─► {"id":2,"ok":true}
+//                   or {…,"op":"prepare","by":…}: a time of CLOCK_MONOTONIC in ns, after which the socket is left as it is
 //     {"v":1,"id":3,"op":"attach","token":7}  + its socket     ─► {"id":3,"ok":true}
 //     {"v":1,"id":4,"op":"create","token":7,"address":"192.0.2.2","address_id":1,"interface":3,"remote":"203.0.113.1:443"}
 //                                                              ─► {"id":4,"ok":true}
@@ -38,6 +39,8 @@ package enum BrokerRequest: Sendable, Hashable {
     /// Have the kernel serve a socket by the userspace path manager. The socket comes with the packet: of this network
     /// namespace, MPTCP, neither connected nor listening.
     case prepare
+    /// The same, for a socket that its program uses afterwards, answer or not: from the time on it is left as it is.
+    case prepareBy(MonotonicTime)
     /// Take orders for a connection, and tell of it. Its socket comes with the packet: that proves whose it is.
     case attach(ConnectionToken)
     /// Take no more orders for it.
@@ -50,8 +53,16 @@ package enum BrokerRequest: Sendable, Hashable {
     /// Whether a descriptor comes with it.
     package var takesDescriptor: Bool {
         switch self {
-        case .prepare, .attach: true
+        case .prepare, .prepareBy, .attach: true
         case .hello, .detach, .order, .status: false
+        }
+    }
+
+    /// Whether it gives a socket the userspace path manager.
+    var prepares: Bool {
+        switch self {
+        case .prepare, .prepareBy: true
+        case .hello, .attach, .detach, .order, .status: false
         }
     }
 }
@@ -103,6 +114,8 @@ package enum BrokerRefusal: String, Error, Sendable, Hashable, CaseIterable {
     case tooFast = "too_fast"
     /// Other processes held the path manager's setting for too long.
     case settingBusy = "setting_busy"
+    /// The time until which the client wanted it is over: nothing was done.
+    case tooLate = "too_late"
     /// The connection is not fully established yet (the kernel's ENOTCONN).
     case notReady = "not_ready"
     /// What was to be given up is gone already (the kernel's ESRCH).
@@ -135,6 +148,7 @@ package enum BrokerRefusal: String, Error, Sendable, Hashable, CaseIterable {
         case .tooManySubflows: "the connection has too many subflows"
         case .tooFast: "too much was asked in too short a time"
         case .settingBusy: "another process holds the path manager's setting"
+        case .tooLate: "the time for it is over"
         case .notReady: "the connection is not established yet"
         case .alreadyGone: "it is gone already"
         case .kernel: "the kernel refused it"

@@ -9,6 +9,9 @@ extension BrokerRequest {
         switch self {
         case .hello: object.put("op", "hello")
         case .prepare: object.put("op", "prepare")
+        case .prepareBy(let time):
+            object.put("op", "prepare")
+            object.put("by", time.nanoseconds)
         case .attach(let token):
             object.put("op", "attach")
             object.put("token", token.value)
@@ -39,7 +42,10 @@ extension BrokerRequest {
     private static func request(_ name: String, _ object: SmallJSON) -> Result<BrokerRequest, BrokerRefusal> {
         switch name {
         case "hello": return .success(.hello)
-        case "prepare": return .success(.prepare)
+        case "prepare":
+            guard let member = object["by"] else { return .success(.prepare) }
+            guard let time = member.number(Int64.self), time >= 0 else { return .failure(.malformed) }
+            return .success(.prepareBy(MonotonicTime(nanoseconds: time)))
         case "status": return .success(.status)
         case "attach", "detach", "create", "remove", "destroy", "priority", "announce": break
         default: return .failure(.unknownRequest)

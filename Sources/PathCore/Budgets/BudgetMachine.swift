@@ -26,8 +26,10 @@ package struct BudgetMachine: Sendable {
     /// What the ledger has left; nil before it was read.
     package private(set) var remaining: UInt64?
     /// The period that bytes were booked in last; nil before that.
-    private var period: Int64?
+    package private(set) var period: Int64?
     private var isBooking = false
+    /// Whether what is booked is to be given back when the booking that is under way has come.
+    private var givesBack = false
     /// Whether any connection uses the budget.
     private var isUsed = false
     package private(set) var isSpent = false
@@ -63,6 +65,7 @@ package struct BudgetMachine: Sendable {
     /// A connection uses the budget from now on.
     package mutating func begun() -> [Action] {
         isUsed = true
+        givesBack = false
         return bookAhead()
     }
 
@@ -80,6 +83,9 @@ package struct BudgetMachine: Sendable {
         return bookAhead()
     }
 
+    /// A look has shown nothing, or the next one was not planned: how long it takes says nothing of lateness.
+    package mutating func rested() { looked = nil }
+
     /// A booking has been written.
     ///
     /// - Parameters:
@@ -95,13 +101,16 @@ package struct BudgetMachine: Sendable {
         booked += Int64(clamping: bytes) + Int64(clamping: spent)
         self.remaining = remaining
         judge()
-        return bookAhead()
+        let back = givesBack ? unused() : []
+        return back.isEmpty ? bookAhead() : back
     }
 
     /// No connection uses the budget any more.
     package mutating func unused() -> [Action] {
         isUsed = false
-        guard booked > 0, !isBooking, !isSpent, let period else { return [] }
+        // What comes is not wanted any more.
+        givesBack = isBooking
+        guard booked > 0, !isBooking, let period else { return [] }
         defer { (booked, rate, measuring) = (0, 0, nil) }
         return [.giveBack(UInt64(booked), period: period)]
     }

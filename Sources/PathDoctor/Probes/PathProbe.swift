@@ -20,6 +20,7 @@ struct PathProbe: Sendable {
     static let handshakes = (
         count: 32, interval: Duration.milliseconds(100), patience: Duration.milliseconds(900)
     )
+    private static let mostSeries = 3
     /// Segments that pass wherever IPv6 does (1,280 bytes, RFC 8200 section 5), with room for a tunnel.
     static let smallSegment: CInt = 1000
     /// More than two full packets.
@@ -178,7 +179,19 @@ struct PathProbe: Sendable {
         return .dropped
     }
 
+    /// Where a series shows that the path changes, and no fault yet, another one follows: a fault may last only a part of the time.
     private func quality(_ endpoint: IPEndpoint) async -> QualityFinding {
+        var worst = await series(endpoint)
+        var latest = worst
+        for _ in 1..<Self.mostSeries where latest.isUneasy && worst.loss < Judge.lossLimit {
+            progress("\(path.name): once more, because it changes")
+            latest = await series(endpoint)
+            worst = worst.worse(latest)
+        }
+        return worst
+    }
+
+    private func series(_ endpoint: IPEndpoint) async -> QualityFinding {
         let begun = ContinuousClock.now
         let times = await withTaskGroup(of: Duration?.self) { group in
             for number in 0..<Self.handshakes.count {

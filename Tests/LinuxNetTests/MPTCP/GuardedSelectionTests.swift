@@ -39,7 +39,10 @@ struct GuardedSelectionTests {
         try await Program.wait("the end") { ended.withLock { $0 } }
         #expect(Self.setting == "kernel")
         let entries = try FileManager.default.contentsOfDirectory(atPath: folder.file("journal"))
-        #expect(entries.isEmpty)
+        for name in entries {
+            // An empty file is no entry.
+            #expect((InputFile.line(folder.file("journal/\(name)")) ?? "").isEmpty)
+        }
     }
 
     @Test(
@@ -67,6 +70,37 @@ struct GuardedSelectionTests {
         #expect(attempts == 3)
         #expect(never.changed >= .milliseconds(6))
         #expect(Self.setting == "kernel")
+    }
+
+    @Test("journals each change, also where another process has removed the file", .inNamespace)
+    func journal() throws {
+        let folder = try TemporaryFolder()
+        let journal = SysctlJournal(folder: folder.file("journal"))
+        let selection = try GuardedSelection(journal: journal)
+        let entry = try journal.entry(of: try LocalSocket.make())
+        let socket = try StreamSocket.makeDescriptor(.ipv4, .mptcp)
+        for isRemoved in [false, false, true, false] {
+            if isRemoved { entry.remove() }
+            var during: String?
+            let outcome = selection.tryToSelect(for: socket) { _ in
+                during = entry.read()
+                return 0
+            }
+            #expect(outcome.failure == nil)
+            #expect(during == "kernel")
+            #expect(entry.read() == nil)
+        }
+    }
+
+    @Test("leaves a socket alone that its owner may have connected by now", .inNamespace)
+    func tooLate() throws {
+        let folder = try TemporaryFolder()
+        let selection = try GuardedSelection(journal: SysctlJournal(folder: folder.file("journal")))
+        let socket = try StreamSocket.makeDescriptor(.ipv4, .mptcp)
+        let late = selection.tryToSelect(for: socket, by: .now)
+        #expect(late.failure?.errno == ETIME)
+        #expect(Self.setting == "kernel")
+        #expect(selection.tryToSelect(for: socket, by: .now.advanced(by: .seconds(10))).failure == nil)
     }
 
     @Test("mends what a killed process left, and leaves an administrator's choice alone", .inNamespace)

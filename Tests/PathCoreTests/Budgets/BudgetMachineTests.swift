@@ -94,6 +94,45 @@ private struct BudgetWorld {
 
 @Suite("A budget")
 struct BudgetMachineTests {
+    @Test("does not take a pause of its stream for a look that came late")
+    func pause() {
+        var machine = BudgetMachine(.bytes(10_000_000, per: .day, on: .expensive))
+        _ = machine.ledger(remaining: 10_000_000, period: 20_000)
+        // Its booking never comes: it is in debt.
+        _ = machine.begun()
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        for _ in 0..<40 {
+            now = now.advanced(by: .milliseconds(10))
+            _ = machine.used(25_000, at: now)
+        }
+        now = now.advanced(by: .milliseconds(100))
+        machine.rested()
+        _ = machine.used(2_500, at: now.advanced(by: .milliseconds(1)))
+        // 80 ms of the stream are left.
+        _ = machine.ledger(remaining: UInt64(-machine.booked) + 200_000, period: 20_000)
+        #expect(!machine.isSpent)
+        _ = machine.ledger(remaining: UInt64(-machine.booked) + 20_000, period: 20_000)
+        #expect(machine.isSpent)
+    }
+
+    @Test("gives back what it has booked, also where it is spent, or where more is about to come")
+    func givesBack() {
+        let budget = PathBudget.bytes(1_000_000, per: .day, on: .expensive)
+        var spent = BudgetMachine(budget)
+        _ = spent.ledger(remaining: 1_000_000, period: 20_000)
+        _ = spent.begun()
+        _ = spent.booked(10_000, spent: 0, remaining: 0, period: 20_000)
+        #expect(spent.isSpent)
+        #expect(spent.unused() == [.giveBack(10_000, period: 20_000)])
+        var booking = BudgetMachine(budget)
+        _ = booking.ledger(remaining: 1_000_000, period: 20_000)
+        _ = booking.begun()
+        #expect(booking.unused().isEmpty)
+        let back = booking.booked(65_536, spent: 0, remaining: 900_000, period: 20_000)
+        #expect(back == [.giveBack(65_536, period: 20_000)])
+        #expect(booking.booked == 0)
+    }
+
     @Test(
         "is kept by processes together to 256 KiB, and little of it is left",
         arguments: [
