@@ -133,7 +133,7 @@
             let file = FileManager.default.temporaryDirectory.path + "/refused-\(status)"
             try Data("film".utf8).write(to: URL(fileURLWithPath: file))
             defer { try? FileManager.default.removeItem(atPath: file) }
-            try await MultipathHTTPClient.withClient { client in
+            await MultipathHTTPClient.withClient { client in
                 await #expect(throws: MultipathHTTPError.self) {
                     try await client.upload(file, to: server.url())
                 }
