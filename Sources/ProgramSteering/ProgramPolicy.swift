@@ -311,9 +311,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         } else {
             note(message.interface, for: message.cookie)
         }
-        if looks[message.cookie] == nil, ledger[message.cookie]?.state == .connecting {
-            look(at: message.cookie)
-        }
+        // Where it has connected before, what that came to says nothing of this.
+        if ledger[message.cookie]?.state == .connecting { look(at: message.cookie) }
     }
 
     /// Answers a connect; where its socket is the kernel's own still, it is prepared first. After the connect none is.
@@ -375,6 +374,8 @@ package final class ProgramPolicy: @unchecked Sendable {
         message.flags = question.flags & TRAP_PREPARED.rawValue
         if mayKeep { message.flags |= TRAP_MAY_KEEP.rawValue }
         channel.send(message)
+        // The call has waited until now.
+        looks[question.cookie]?.since = .now
         if let way { ledger.update(question.cookie) { $0.interface = way.name } }
     }
 

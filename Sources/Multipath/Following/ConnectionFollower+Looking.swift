@@ -22,6 +22,7 @@ extension ConnectionFollower {
             }
             state.sampled = now
             state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+            keepSendBuffer(&state, sample)
             // Only suspicion has to know it, and where there was none lately there is none soon.
             if !mayGlance { state.socket?.notePeersEnd(in: &sample) }
             return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
@@ -71,8 +72,16 @@ extension ConnectionFollower {
 
     /// The first subflow has ended: what we send is not to become slower for that, and what the peer sends may.
     func firstSubflowEnded() {
-        state.withLock { $0.meter.hasLostFirstSubflow = true }
-        withDescriptor { SendBuffer.keep($0) }
+        state.withLock { state in
+            state.meter.hasLostFirstSubflow = true
+            state.sendBufferHold.firstSubflowEnded(state.socket?.sample()?.connection)
+        }
+    }
+
+    private func keepSendBuffer(_ state: inout State, _ sample: TransportSample) {
+        guard state.sendBufferHold.isOver(by: sample.connection) else { return }
+        // Not under the lock.
+        monitor.runtime.thread.submit { [weak self] in self?.withDescriptor { SendBuffer.keep($0) } }
     }
 
     func endIdleProbe() {

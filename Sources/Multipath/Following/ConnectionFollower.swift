@@ -17,6 +17,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
         var meter: TransferMeter
         /// When the machines' last sample was taken.
         var sampled: MonotonicTime
+        var sendBufferHold = SendBufferHold()
         /// The keepalive probe that is under way.
         var probe: KeepaliveProbe?
         /// The paths when the connection began to be followed.
