@@ -431,6 +431,7 @@ let package = Package(
                 "httpprobe", "mplab",
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: http),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: http),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: http),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: http),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: http),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: http),

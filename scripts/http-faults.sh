@@ -83,7 +83,7 @@ for kills in 0 50; do
     output=$(mplab run --quiet --serve 'exec httpprobe serve 80' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
         cd "$(mktemp -d)"
         head -c 100000000 /dev/urandom > film
-        for _ in $(seq 100); do if curl -s -o answer http://server/; then break; fi; sleep 0.1; done
+        for _ in $(seq 100); do if curl -s -o /dev/null http://server/; then break; fi; sleep 0.1; done
         if [ $kills = 0 ]; then
             faults & injector=$!
         else

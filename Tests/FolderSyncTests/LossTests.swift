@@ -3,6 +3,8 @@
     import TestSupport
     import Testing
 
+    @testable import FolderSync
+
     /// What could lose a file, and does not.
     @Suite(.serialized) struct LossTests {
         private let folder: TemporaryFolder
@@ -62,6 +64,11 @@
             #expect(refused.errors.contains("log: a program has it open for writing"), "\(refused.errors)")
             #expect(refused.errors.contains("notes: a program has it open for writing"), "\(refused.errors)")
 
+            // What can't take its place is not fetched, run after run.
+            let again = try await server.sync(folder.file("one"), ["--json"])
+            #expect(
+                again.status == 1 && again.outputText.contains("\"bytes_received\":0"), "\(again.outputText)")
+
             // What it writes now would be gone.
             for file in [log, notes] {
                 try file.seekToEnd()
@@ -73,6 +80,18 @@
             let files = try server.folder.files("root").values.map { String(decoding: $0, as: UTF8.self) }
             #expect(files.sorted() == ["from the server", "old", "old and new", "old and new"])
             #expect(try folder.files("one") == server.folder.files("root"))
+        }
+
+        @Test("a download that begins anew, and is empty then, counts as empty")
+        func emptyAfterAll() throws {
+            let local = try LocalFolder(folder.file("one"))
+            let (part, empty) = (try local.makePart("film"), try local.makePart("empty"))
+            try Data(repeating: 1, count: 9 << 20).withUnsafeBytes { try part.write($0, at: 0) }
+            let arrival = Arrival(local, "film")
+            let content = try Arrival(local, "empty").content(of: empty)
+            #expect(try arrival.content(of: part) != content)
+            #expect(ftruncate(part.descriptor, 0) == 0)
+            #expect(try arrival.content(of: part) == content)
         }
 
         @Test(

@@ -2,6 +2,7 @@
     import HTTPTypes
     import Multipath
     import NIOCore
+    import NIOEmbedded
     import NIOSSL
     import TestSupport
     import Testing
@@ -81,6 +82,27 @@
             #expect(server.connections == 2)
             await client.close()
             await server.close()
+        }
+
+        @Test("sends nothing more to a server that goes, and leaves the others there alone")
+        func goingServer() throws {
+            let channel = EmbeddedChannel()
+            channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 443), promise: nil)
+            let pipeline = try HTTPPipeline.http2(on: channel, HTTPPipeline.Limits())
+            let request = try MultipathHTTPClient.request(.post, "https://127.0.0.1/")
+            let exchanges = (0..<2).map { _ in
+                Exchange(
+                    request, .none, stallTimeout: .seconds(60), decompression: .disabled,
+                    record: MetricsRecord())
+            }
+            pipeline.begin(exchanges[0])
+            let goAway = Frame.make(7, [0, 0, 0, 1, 0, 0, 0, 0])
+            try channel.writeInbound(ByteBuffer(bytes: Self.hello + goAway))
+            // It was leased just before that was heard.
+            pipeline.begin(exchanges[1])
+            #expect(exchanges[1].isOver && !exchanges[1].progress.isSent)
+            #expect(channel.isActive && !exchanges[0].isOver)
+            _ = try? channel.finish(acceptAlreadyClosed: true)
         }
 
         /// What a server sends after its settings.

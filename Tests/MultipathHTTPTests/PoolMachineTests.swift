@@ -209,6 +209,25 @@
             #expect(pool.dialed(1, .http1, over: "wwan0") == [.breakOff(0)])
         }
 
+        @Test(
+            "breaks it off as well where the other one was dialed for another request, or is dialed after that has failed"
+        )
+        func pathWaitsBesideDial() {
+            for fails in [false, true] {
+                var pool = SimulatedPool(knows: .http1)
+                _ = pool.request(1)
+                _ = pool.dialed(0, .http1)
+                #expect(pool.request(2) == [.dial(1)])
+                #expect(pool.path(0, is: .waiting) == [])
+                guard fails else {
+                    #expect(pool.dialed(1, .http1, over: "wwan0") == [.breakOff(0), .lease(2, 1)])
+                    continue
+                }
+                #expect(pool.machine.dialFailed(1, at: pool.now) == [.fail(2, because: 1), .dial(2)])
+                #expect(pool.dialed(2, .http1, over: "wwan0") == [.breakOff(0)])
+            }
+        }
+
         @Test("opens another connection when one has moved, and uses the old one until that is there")
         func moved() {
             var pool = SimulatedPool()

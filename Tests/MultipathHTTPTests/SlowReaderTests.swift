@@ -54,6 +54,29 @@
             await client.close()
         }
 
+        @Test("gets what came together together, in however small chunks the server has cut it")
+        func chunks() async throws {
+            let chunks = String(repeating: "1\r\nx\r\n", count: 5_000)
+            let server = try await RawServer(
+                always: RawServer.Answer(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n"))
+            try await MultipathHTTPClient.withClient { client in
+                let request = try MultipathHTTPClient.request(.get, server.url())
+                let (count, length) = try await client.perform(request: request) { _, body in
+                    var (count, length) = (0, 0)
+                    for try await part in body {
+                        count += 1
+                        length += part.readableBytes
+                    }
+                    return (count, length)
+                }
+                #expect(length == 5_000)
+                // As many as its packets at the most.
+                #expect(count <= 100, "\(count)")
+            }
+            await server.close()
+        }
+
         @Test("holds nothing up that goes over the same connection, not even where there are twelve of them")
         func many() async throws {
             let nginx = try await Nginx()

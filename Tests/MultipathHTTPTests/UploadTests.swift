@@ -121,6 +121,28 @@
             await server.close()
         }
 
+        @Test(
+            "leaves no note of a place where the server has refused it, and one where it may be had later",
+            arguments: [(413, false), (503, true)])
+        func refused(_ status: Int, _ isKept: Bool) async throws {
+            let server = try await RawServer { _, _ in
+                RawServer.Answer(
+                    "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: /1\r\n\r\n"
+                        + "HTTP/1.1 \(status) No\r\nContent-Length: 0\r\n\r\n", .closes)
+            }
+            let file = FileManager.default.temporaryDirectory.path + "/refused-\(status)"
+            try Data("film".utf8).write(to: URL(fileURLWithPath: file))
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            await MultipathHTTPClient.withClient { client in
+                await #expect(throws: MultipathHTTPError.self) {
+                    try await client.upload(file, to: server.url())
+                }
+            }
+            #expect(FileManager.default.fileExists(atPath: file + ".upload") == isKept)
+            try? FileManager.default.removeItem(atPath: file + ".upload")
+            await server.close()
+        }
+
         @Test("is one request where nothing breaks")
         func whole() async throws {
             let server = try await UploadServer(breakAfter: .max)

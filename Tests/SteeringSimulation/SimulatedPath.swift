@@ -159,6 +159,8 @@ package enum SimulatedChange: Sendable {
     case joins(Int, SimulatedPath.JoinFate)
     /// The client sleeps; its clock stands still meanwhile. Whether translators forget it.
     case sleep(forgets: Bool)
+    /// The client's user awaits bytes from now on, or does no more.
+    case awaits(Bool)
     /// Everything gets through again, everywhere.
     case heal
     /// The server announces an address (ADD_ADDR), its own or any other.

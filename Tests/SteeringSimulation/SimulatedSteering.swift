@@ -43,6 +43,11 @@ final class SimulatedSteering {
         settle(world)
     }
 
+    func expectData(_ expects: Bool, _ world: Simulation) {
+        machine.expectData(expects, at: time(world))
+        settle(world)
+    }
+
     // MARK: What the machine hears
 
     func take(_ snapshot: PathSnapshot, _ world: Simulation) {

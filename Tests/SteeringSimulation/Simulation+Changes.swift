@@ -51,6 +51,7 @@ extension Simulation {
                 noteWorking(path, anew: true)
             }
             after(options.monitorDelay.wholeNanoseconds, .snapshot)
+        case .awaits(let expects): steering[SimulatedEnd.client.rawValue]?.expectData(expects, self)
         case .heal:
             for path in paths.indices {
                 (paths[path].loss, paths[path].jitter, paths[path].joins) = (0, 0, .accepted)
@@ -92,7 +93,7 @@ extension Simulation {
             if forgets { for path in paths.indices { paths[path].wasTouched = true } }
         case .heal:
             for path in paths.indices where !paths[path].isSound { paths[path].wasTouched = true }
-        case .expensive, .constrained, .announce, .flood, .remove: break
+        case .expensive, .constrained, .awaits, .announce, .flood, .remove: break
         }
     }
 

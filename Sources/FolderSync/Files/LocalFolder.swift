@@ -107,19 +107,19 @@
 
         /// Whether a program may go on with a file; false for one that can't be read.
         func isOpenForWriting(_ path: SyncPath) throws(FileError) -> Bool {
-            do throws(FileError) {
-                return try open(path).isOpenForWriting
-            } catch {
-                guard [ENOENT, EACCES, EINVAL, ELOOP].contains(error.code) else { throw error }
-                return false
-            }
+            try isOpenForWriting { () throws(FileError) in try open(path) }
         }
 
+        /// The same of a part.
         func isPartOpenForWriting(_ token: String) throws(FileError) -> Bool {
+            try isOpenForWriting { () throws(FileError) in try openPart(token) }
+        }
+
+        private func isOpenForWriting(_ open: () throws(FileError) -> OpenFile) throws(FileError) -> Bool {
             do throws(FileError) {
-                return try openPart(token).isOpenForWriting
+                return try open().isOpenForWriting
             } catch {
-                guard [ENOENT, EACCES].contains(error.code) else { throw error }
+                guard [ENOENT, EACCES, EINVAL, ELOOP].contains(error.code) else { throw error }
                 return false
             }
         }
@@ -343,6 +343,12 @@
             if mkdirat(folder.descriptor, path.name, 0o777) != 0, errno != EEXIST {
                 throw FileError("can't make the folder \(path)")
             }
+        }
+
+        /// Makes the folders that a path lies in, where they are missing.
+        func makeParents(of path: SyncPath) throws(FileError) {
+            guard let parent = path.parent, try status(parent) == nil else { return }
+            for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
         }
 
         /// Only an empty folder goes.

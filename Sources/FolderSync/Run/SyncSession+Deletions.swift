@@ -122,9 +122,7 @@
                 removePart(token)
                 return true
             }
-            if let parent = path.parent {
-                for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
-            }
+            try makeParents(of: path)
             for number in 0...100 {
                 let other =
                     number == 0

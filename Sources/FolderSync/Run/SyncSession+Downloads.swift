@@ -23,6 +23,8 @@
             for download in downloads {
                 guard !state.value.isOver else { break }
                 try await attempt(download.path) {
+                    // Else it would be fetched for nothing, run after run.
+                    try await self.ensureAtRest(download)
                     fetched.append((download, try await self.fetch(download.path, download.version)))
                 }
             }
@@ -69,11 +71,12 @@
             var changes: [(SyncPath, AgreedItem?)] = []
             for (download, file) in ready {
                 try await attempt(download.path) {
-                    if download.replaced != nil,
-                        try await onFileThread({ [folder] in try folder.isOpenForWriting(download.path) })
-                    {
+                    do {
+                        try await self.ensureAtRest(download)
+                    } catch {
+                        file.remove(from: self.folder)
                         settled.append(file.token)
-                        throw Outdated(download.path, reason: Self.isBeingWritten)
+                        throw error
                     }
                     let version = try await onFileThread { [folder] in
                         try folder.put(file.token, file.file, at: download.path, replacing: download.replaced)
@@ -95,6 +98,15 @@
             try await store.dropAsides(settled)
             let count = changes.count
             state.update { $0.summary.downloads += count }
+        }
+
+        /// A file that a program goes on with is not replaced.
+        private func ensureAtRest(_ download: Download) async throws {
+            guard download.replaced != nil else { return }
+            let isBeingWritten = try await onFileThread { [folder] in
+                try folder.isOpenForWriting(download.path)
+            }
+            if isBeingWritten { throw Outdated(download.path, reason: Self.isBeingWritten) }
         }
 
         /// Fetches a file into this program's own folder.
@@ -203,7 +215,7 @@
     }
 
     /// A large file while it arrives: it is hashed, and on its way to the disk, before it is whole.
-    private final class Arrival: Sendable {
+    final class Arrival: Sendable {
         private struct Progress {
             var isFirst = true
             var completed: Int64 = 0
@@ -281,7 +293,11 @@
 
         /// Of the file when it is whole.
         func content(of file: OpenFile) throws -> ContentHash {
-            ContentHash(try hash(file, upTo: nil, progress.withLock { $0.beginning }).finalize())
+            // One that began anew and is empty made no progress that would have told.
+            if try file.version().size < hashed.withLock({ $0.offset }) {
+                progress.withLock { $0.beginning += 1 }
+            }
+            return ContentHash(try hash(file, upTo: nil, progress.withLock { $0.beginning }).finalize())
         }
     }
 
@@ -311,9 +327,7 @@
                     _ = try settle(gone, path, old)
                 }
             } else {
-                if let parent = path.parent, try status(parent) == nil {
-                    for folder in parent.ancestors.reversed() + [parent] { try makeFolder(folder) }
-                }
+                try makeParents(of: path)
                 do throws(FileError) {
                     _ = try place(token, at: path, .new)
                 } catch {

@@ -245,11 +245,7 @@
         ) async throws {
             let moved = try await onFileThread { [folder] in
                 guard try folder.version(path) == version else { return LocalVersion?.none }
-                if let parent = other.parent {
-                    for folderPath in parent.ancestors.reversed() + [parent] {
-                        try folder.makeFolder(folderPath)
-                    }
-                }
+                try folder.makeParents(of: other)
                 try folder.move(path, to: other)
                 try folder.synchronizeFolders(of: [other])
                 return try folder.version(other)

@@ -171,8 +171,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
 
     /// Whether the connection's user waits for bytes: an answer, the rest of a download. While it is set, silence
     /// makes this ask whether the peer is still there, by a handshake over the same path that is reset half open,
-    /// of which the peer's program sees nothing: after about 100 ms of silence at first, then ever less often. Of plain
-    /// TCP only; MPTCP's subflows are probed anyway.
+    /// of which the peer's program sees nothing: after about 100 ms of silence at first, then ever less often. Over MPTCP a
+    /// path that does not answer is left for another; of plain TCP `viabilityChanged` tells.
     public var expectsData: Bool {
         get { state.withLock { $0.expectsData } }
         set {

@@ -104,6 +104,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
             of: token, control: control, monitor: monitor, host: self)
         self.steering = steering
         steering.begin(firstSnapshot ?? snapshot, now: snapshot)
+        if follower?.expectsData == true { steering.expect(true) }
         // Now it can hear what is known of its peer already.
         runtime.steering.add(steering, isAlone: assignment.isAlone)
         firstSnapshot = nil
@@ -126,6 +127,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     func ingestExpectation() {
         guard !isEnded, let expectsData = follower?.expectsData else { return }
         viability?.expect(expectsData)
+        steering?.expect(expectsData)
         settle()
     }
 

@@ -107,6 +107,8 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func dataMoves() { machine.dataMoves(at: .now) }
 
+    func expect(_ expectsData: Bool) { machine.expectData(expectsData, at: .now) }
+
     /// Notes that data moves where a glance is enough to know of it.
     /// - Returns: when to take that (`glance`); nil where it is not enough (`dataMoves`).
     func glanceDue() -> MonotonicTime? {

@@ -195,6 +195,8 @@
         /// Gives the reader what has arrived: all that one turn of the loop has read at once, for each handover may wake a thread.
         private func handOver(to exchange: Exchange) {
             guard !parts.isEmpty else { return }
+            // Its parts are counted (`mostReads`), and a chunk of a few bytes is not to count like all that a turn has read.
+            if kind == .http1, parts.count > Self.mostReads { parts = [parts.joined()] }
             if discardable == nil, !exchange.received(parts) { isPaused = true }
             parts.removeAll(keepingCapacity: true)
         }
@@ -313,6 +315,15 @@
                 .stalled, "not a byte came or went for \(Double(exchange.stallTimeout.nanoseconds) / 1e9) s")
             exchange.failed(error)
             end(error)
+        }
+    }
+
+    extension [ByteBuffer] {
+        /// All their bytes, one after the other.
+        fileprivate func joined() -> ByteBuffer {
+            var whole = ByteBufferAllocator().buffer(capacity: reduce(0) { $0 + $1.readableBytes })
+            for part in self { whole.writeImmutableBuffer(part) }
+            return whole
         }
     }
 

@@ -83,6 +83,9 @@
         }
 
         private func begin(_ exchange: Exchange, _ multiplexer: NIOHTTP2Handler.StreamMultiplexer) {
+            // It was leased just before the server said so. A stream that is opened now would be an error of the connection
+            // (RFC 9113 section 6.8), which ends the other streams as well.
+            guard lastProcessed == nil, failure == nil else { return fail(unsent: exchange) }
             let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
             let handler = NIOLoopBoundBox<ExchangeHandler?>(nil, eventLoop: channel.eventLoop)
             multiplexer.createStreamChannel { stream in
@@ -92,14 +95,17 @@
             }.whenComplete { result in
                 switch (result, handler.value) {
                 case (.success, let handler?): handler.begin(exchange)
-                case (.success, nil), (.failure, _):
-                    exchange.failed(
-                        MultipathHTTPError(
-                            .connectionLost, "the connection takes no further request",
-                            underlying: bound.value.failure))
-                    bound.value.tell(.exchangeEnded(isReusable: true))
+                case (.success, nil), (.failure, _): bound.value.fail(unsent: exchange)
                 }
             }
+        }
+
+        /// Nothing of it was sent, so that another connection may have it.
+        private func fail(unsent exchange: Exchange) {
+            exchange.failed(
+                MultipathHTTPError(
+                    .connectionLost, "the connection takes no further request", underlying: failure))
+            tell(.exchangeEnded(isReusable: true))
         }
 
         private func addHandlers(to stream: any Channel, _ exchange: Exchange) throws -> ExchangeHandler {

@@ -127,6 +127,10 @@
                 for old in better { actions += isWaiting(old) ? breakOff(old) : drain(old) }
             } else {
                 connections[id] = .open(new)
+                // No replacement was dialed for these while this one was under way.
+                for old in connections.keys.sorted() where isWaiting(old) && isBetter(new, than: old) {
+                    actions += breakOff(old)
+                }
             }
             actions += leaseWaiting(at: now)
             return actions + dialForWaiting(at: now)
@@ -144,9 +148,9 @@
                 case nil: false
                 }
             }
-            guard !canBeServed else { return [] }
+            guard !canBeServed else { return replace(at: now) }
             defer { waiting = [] }
-            return waiting.map { .fail($0, because: id) }
+            return waiting.map { .fail($0, because: id) } + replace(at: now)
         }
 
         mutating func exchangeEnded(_ id: ConnectionID, isReusable: Bool, at now: MonotonicTime) -> [Action] {

@@ -59,7 +59,10 @@
                 } catch let error as MultipathHTTPError {
                     await upload.finishNote()
                     let (goesOn, tries) = upload.goesOn(after: error)
-                    guard goesOn else { throw error }
+                    guard goesOn else {
+                        if UploadMachine.isRefusal(error) { try await onFileThread { note.remove() } }
+                        throw error
+                    }
                     if tries <= 1 { backoff.succeeded() }
                     try await Task.sleep(for: backoff.failed(random: .random(in: 0..<1)))
                 }

@@ -106,6 +106,15 @@
             return .next
         }
 
+        /// Whether what the server has is of no use to a later run: it has refused the upload, and that for good.
+        static func isRefusal(_ error: MultipathHTTPError) -> Bool {
+            guard error.code == .unexpectedStatus, let status = error.status, 400..<500 ~= status else {
+                return false
+            }
+            // Another user or another time may do better (RFC 9110 section 15.5; RFC 6585, RFC 8470).
+            return ![401, 403, 407, 408, 423, 425, 429].contains(status)
+        }
+
         private func unexpected(_ response: HTTPResponse) -> MultipathHTTPError {
             var error = MultipathHTTPError(
                 .unexpectedStatus, "the server answered the upload with \(response.status)")

@@ -92,8 +92,9 @@ extension SteeringMachine {
     private func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
-        // it comes in.
-        if probing.cause == .trouble(.noAnswer), let least = data.progress.latest?.minimumRTT,
+        // it comes in. Where no stream was heard it may be other connections' queue.
+        let isThin = awaitedSince != nil && !data.stream.isStream
+        if probing.cause == .trouble(.noAnswer), !isThin, let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime
         {
@@ -102,7 +103,7 @@ extension SteeringMachine {
         let isUnknown = data.progress.latest == nil
         return max(
             isUnknown ? tuning.unknownProbeTime : data.progress.answerTime(tuning),
-            paths[data.path].latency ?? .zero)
+            isThin ? tuning.unknownProbeTime : .zero, paths[data.path].latency ?? .zero)
     }
 
     // MARK: Answers
@@ -128,7 +129,9 @@ extension SteeringMachine {
                     reconciler.subflows[data].progress.excuse(at: now)
                 }
             }
-        } else if wasAsked, subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup {
+        } else if wasAsked, subflow.stream.isStream,
+            subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup
+        {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,
             // which it takes if its own subflow does not get through.
             succeed(data, at: now)

@@ -200,7 +200,7 @@ extension SteeringMachine {
 
     /// Whether the latest round trips and losses are known for a while. A mode that follows latencies wants each.
     private var isCalm: Bool {
-        !traits.followsLatency && configuration.hasHints && reconciler.isReady
+        !traits.followsLatency && configuration.hasHints && reconciler.isReady && awaitedSince == nil
             && reconciler.subflows.all.allSatisfy { subflow in
                 subflow.isOpen && !subflow.stream.isStream && subflow.progress.waitingSince == nil
                     && (subflow.role == .data || subflow.role == .reserve && subflow.isBackup)

@@ -14,7 +14,9 @@ extension SteeringMachine {
         switch subflow.role {
         case .successor: successorOpened(id, at: now)
         case .reserve: if subflow.phase == .ending { reconciler.end(id) }
-        case .data: joined(path, at: now)
+        case .data:
+            if awaitedSince != nil { reconciler.subflows[id].stream.expect(at: now) }
+            joined(path, at: now)
         }
     }
 

@@ -18,7 +18,7 @@
 // (`Handoff`).
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
-// written or read while the agenda `awaitsData`; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
+// written or read while the agenda `awaitsData`; `expectData` as the user does; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
 // where that is enough), otherwise `timeReached`. After each, perform what it returned.
 
 package struct SteeringMachine: Sendable {
@@ -50,6 +50,8 @@ package struct SteeringMachine: Sendable {
     var outstanding: UInt64 = 0
     var lastActivity: MonotonicTime
     var strandedSince: MonotonicTime?
+    /// Since when the connection's user awaits bytes; nil while it does not.
+    private(set) var awaitedSince: MonotonicTime?
     /// When a stream was last heard that came over a path that was left, and is to go on over the next.
     var streamedAt: MonotonicTime?
     var sharedVerdicts: [PathVerdict] = []
@@ -205,6 +207,16 @@ package struct SteeringMachine: Sendable {
             timers.set(.path(path, .retry), at: paths[path].retry.at)
         }
         agenda.nextTimer = timers.next
+    }
+
+    /// The user awaits bytes from now on, or does no more. Meanwhile silence means something, as it does in a stream.
+    package mutating func expectData(_ expects: Bool, at now: MonotonicTime) {
+        guard takesInput, expects != (awaitedSince != nil) else { return }
+        awaitedSince = expects ? now : nil
+        guard expects else { return }
+        reconciler.subflows.updateEach { if $0.role == .data { $0.stream.expect(at: now) } }
+        agenda.glancesUntil = .zero
+        agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
     }
 
     /// The user has written or read something, which a glance will find (see `SteeringAgenda.pauseBeforeGlance`).

@@ -132,6 +132,10 @@ package final class SteeringTuning: @unchecked Sendable {
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
+    /// Where the user awaits bytes that are no stream, silence is strange after an answer's time and this; a server may think.
+    var awaitedSilence = Duration.milliseconds(100)
+    /// While they are awaited it is probed on and on, so far apart: three small packets then are nothing to what is at stake.
+    var awaitedPause = Duration.seconds(30)
     /// What the repair of a lost segment may take longer: what came behind it is counted when it is there.
     var repairTime = Duration.milliseconds(400)
     /// A stream that was heard longer ago has ended.

@@ -107,9 +107,16 @@ struct Subflow: Sendable {
     }
 
     /// When its silence is to be probed; nil while that means nothing.
-    func silenceDue(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
+    ///
+    /// - Parameter awaitedSince: since when the connection's user awaits bytes; nil while it does not.
+    func silenceDue(
+        awaitedSince: MonotonicTime?, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> MonotonicTime? {
         guard role == .data, isOpen, !isBackup, progress.waitingSince == nil else { return nil }
-        return stream.due(at: now, tuning)
+        guard let awaitedSince else { return stream.due(at: now, tuning) }
+        return stream.dueAwaited(
+            answerTime: progress.answerTime(tuning), answeredAt: max(progress.newsAt ?? .zero, awaitedSince),
+            at: now, tuning)
     }
 
     /// From when on its silence is more than a pause of its stream's sender. One that starts, or measures the path (BBR),

@@ -197,6 +197,46 @@ struct StoryTests {
         #expect(failed - 2000 < 100)
     }
 
+    @Test("asks about messages that come seldom, where they are awaited and stay away")
+    func awaitedMessages() throws {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(500)))])
+        story.changes = [
+            (.milliseconds(600), .awaits(true)),
+            (.milliseconds(3300), .open(0, upwards: false, downwards: false)),
+        ]
+        let world = story.run(until: .milliseconds(7900))
+        let failed = try #require(world.time(of: .failed("wlan0", .noAnswer)))
+        // The last came at 3,010 ms. They are 500 ms apart: the first probe comes at the longest pause, 400 ms.
+        #expect(failed - 3010 < 600)
+        // Those that were lost came over the other path, and so do all others.
+        #expect(world.chunksRead(by: .client) == 16)
+        #expect(world.moves == 1)
+    }
+
+    @Test(
+        "asks an awaited peer that says nothing ever less often, and on and on; one that is not awaited, never",
+        arguments: [true, false])
+    func awaitedInVain(isAwaited: Bool) {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([
+            (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
+        ])
+        if isAwaited { story.changes = [(.seconds(2), .awaits(true)), (.seconds(120), .awaits(false))] }
+        let world = story.run(until: .seconds(300))
+        let probes = world.steps.filter { $0.words == "probe wlan0" }.map { $0.time / 1_000_000 }
+        // An answer takes up to 30 ms.
+        let expected: [ClosedRange<Int64>] = [
+            2120...2140, 2370...2390, 4000...4010, 22_000...22_010, 52_000...52_010, 82_000...82_010,
+            112_000...112_010,
+        ]
+        #expect(probes.count == (isAwaited ? expected.count : 0), "\(probes)")
+        #expect(zip(expected, probes).allSatisfy { $0.contains($1) }, "\(probes)")
+        #expect(world.moves == 0)
+        // Only a stream's sender is shown another way.
+        #expect(world.creations == 1)
+    }
+
     @Test("asks again seldom where the peer refuses to be asked")
     func refusals() {
         for fate in [SimulatedPath.JoinFate.refused, .closedAtOnce] {

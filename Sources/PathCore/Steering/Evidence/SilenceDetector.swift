@@ -29,8 +29,13 @@ struct SilenceDetector: Sendable {
     ///   - pause: how long it is nothing strange.
     ///   - repairTime: how much longer bytes may come that carry nothing on: a lost segment gets the time to be repaired.
     ///     After that they are sent again in vain, because our acknowledgements don't get through.
-    func due(after pause: Duration, repairTime: Duration = .zero) -> MonotonicTime? {
+    ///   - answeredAt: when something else showed last that the peer's host is there.
+    func due(
+        after pause: Duration, repairTime: Duration = .zero, answeredAt: MonotonicTime = .zero
+    ) -> MonotonicTime? {
         guard let receivedAt, let heardAt else { return nil }
-        return min(heardAt.advanced(by: pause), receivedAt.advanced(by: pause + repairTime))
+        return min(
+            max(heardAt, answeredAt).advanced(by: pause),
+            max(receivedAt, answeredAt).advanced(by: pause + repairTime))
     }
 }

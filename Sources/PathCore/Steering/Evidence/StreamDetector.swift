@@ -54,7 +54,7 @@ struct StreamDetector: Sendable {
     /// A probe was sent because of it.
     mutating func wasProbed() { silence.wasProbed() }
 
-    /// From now on bytes are to come in: they come another way as well, or came there before.
+    /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
     mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
 
     /// What did not come in time is given it anew: this machine did not run.
@@ -84,7 +84,10 @@ struct StreamDetector: Sendable {
     }
 
     private func pause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration? {
-        let quiet = usualPause(at: now, tuning)
+        pause(usualPause(at: now, tuning), tuning)
+    }
+
+    private func pause(_ quiet: Duration, _ tuning: SteeringTuning) -> Duration? {
         switch silence.probes {
         case 0: return quiet
         case 1: return quiet + tuning.secondSilence
@@ -92,6 +95,23 @@ struct StreamDetector: Sendable {
             let place = silence.probes - 2
             return place < tuning.laterSilences.count ? tuning.laterSilences[place] : nil
         }
+    }
+
+    /// The same where the user awaits bytes, stream or not: then it is probed as long as they are awaited.
+    ///
+    /// - Parameters:
+    ///   - answerTime: how long an answer takes at most.
+    ///   - answeredAt: when an acknowledgement came last, or they have been awaited since, whichever was later.
+    func dueAwaited(
+        answerTime: Duration, answeredAt: MonotonicTime, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) -> MonotonicTime? {
+        if let due = due(at: now, tuning) { return due }
+        let quiet = max(usualPause(at: now, tuning), tuning.awaitedSilence + answerTime)
+        let more = silence.probes - 2 - tuning.laterSilences.count + 1
+        let last = tuning.laterSilences.last ?? .zero
+        return silence.due(
+            after: pause(quiet, tuning) ?? last + tuning.awaitedPause * more, repairTime: tuning.repairTime,
+            answeredAt: answeredAt)
     }
 
     /// How long a pause is nothing strange, by those that the stream had lately.
