@@ -77,6 +77,13 @@ static int is_closed(int socket) {
     return poll(&state, 1, 0) == 1 && state.revents & POLLHUP;
 }
 
+// Whether it may be prepared: nor does the program have the error of an earlier connect to fetch, which would be told of the
+// connection that comes about then (AF_UNSPEC leaves sk_err).
+static int is_fresh(int socket) {
+    struct pollfd state = {socket, 0, 0};
+    return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) == POLLHUP;
+}
+
 // Takes back what a trap has bound a socket to for a connection that has come to nothing: this one may lead elsewhere.
 static void unbind(int socket, uint64_t cookie, int interface) {
     const struct trap_binding *known = binding_of(cookie);
@@ -187,7 +194,7 @@ void trap_take_connect(const struct trap_notification *call) {
     message.inode = inode_of(socket);
     if (protocol == TRAP_PROTOCOL_MPTCP) message.flags |= TRAP_IS_MPTCP;
     int is_unprepared = protocol == TRAP_PROTOCOL_MPTCP && *trap_unprepared_place(message.cookie) == message.cookie
-        && is_closed(socket) && atomic_load(&page->policy_is_ready);
+        && is_fresh(socket) && atomic_load(&page->policy_is_ready);
     if (is_bound(socket, message.cookie, message.own)) message.flags |= TRAP_IS_BOUND;
     const struct destination *known = place_of(&message);
     remember(&message);
@@ -238,7 +245,9 @@ void trap_take_connect(const struct trap_notification *call) {
 void trap_settle_connect(struct trap_parked *call, const struct trap_message *verdict) {
     uint64_t id = call->id;
     int error = verdict->error;
-    if (verdict->flags & TRAP_PREPARED) *trap_unprepared_place(call->question.cookie) = 0;
+    uint64_t *unprepared = trap_unprepared_place(call->question.cookie);
+    // Another may have come to stand there.
+    if (verdict->flags & TRAP_PREPARED && *unprepared == call->question.cookie) *unprepared = 0;
     if (!error && !(call->question.flags & TRAP_IS_BOUND)) {
         int is_done = bind_to(call->socket, call->question.cookie, verdict->interface);
         if (!is_done && run->launch->is_strict) error = ENETUNREACH;

@@ -98,6 +98,8 @@ void trap_unpark(struct trap_parked *call) {
 int trap_ask(struct trap_parked *call, uint32_t flags) {
     struct trap_message question = call->question;
     question.flags |= flags;
+    // The policy before may have had it prepared, and it connects by now.
+    if (call->is_asked) question.flags &= ~(uint32_t)TRAP_UNPREPARED;
     return trap_send(run->trap_end, &question, question.flags & TRAP_UNPREPARED ? call->socket : -1);
 }
 

@@ -193,6 +193,12 @@ package final class ProgramPolicy: @unchecked Sendable {
                     hasReserve = true
                     return becomeReady()
                 }
+                // As in `wanted`: the kernel's own path manager knows no prohibition.
+                guard !isStrict || socket.level.isPerConnection else {
+                    reserve.made(family, isKept: false)
+                    hasReserve = true
+                    return becomeReady()
+                }
                 reserve.made(family, isKept: true)
                 handForLater(socket, family)
                 hasReserve = true
@@ -328,6 +334,9 @@ package final class ProgramPolicy: @unchecked Sendable {
                 ledger.update(message.cookie) { $0.level = level }
                 message.flags |= TRAP_PREPARED.rawValue
                 renewSoon()
+            } else if isStrict {
+                ledger.refused(message.cookie)
+                return answer(message, nil, error: CInt(TRAP_UNREACHABLE.rawValue))
             }
             // What the program has bound itself is looked at where paths are prohibited, and else let go.
             guard isStrict || message.flags & TRAP_IS_BOUND.rawValue == 0 else { return answer(message, nil) }

@@ -19,8 +19,14 @@ extension PassedSocketFacts {
         facts.mark = SocketOption.get(number, SOL_SOCKET, SO_MARK).map { UInt32(bitPattern: $0) } ?? 0
         facts.isInUse =
             SocketOption.get(number, SOL_SOCKET, SO_ACCEPTCONN) != 0
-            || IPEndpoint.read { getpeername(number, $0, $1) } != nil
+            || IPEndpoint.read { getpeername(number, $0, $1) } != nil || isConnecting(number)
         return facts
+    }
+
+    /// One that is neither connected nor connecting says that it has hung up; one that connects has no peer's name yet.
+    private static func isConnecting(_ number: CInt) -> Bool {
+        var state = pollfd(fd: number, events: 0, revents: 0)
+        return poll(&state, 1, 0) != 1 || state.revents & Int16(POLLHUP) == 0
     }
 }
 
