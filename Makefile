@@ -58,9 +58,10 @@ bench-build:
 # tests of memory and of the lab's rates and times are left out: a sanitizer's own cost is most of what they see.
 sanitize:
 	@scripts/setup.sh test
-	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" SANITIZED=1 swift test --no-parallel --disable-xctest \
+	TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1 suppressions=$(CURDIR)/scripts/tsan-suppressions.txt}" SANITIZED=1 \
+		swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox \
 		--skip NetworkLabTests --skip EndToEndTests --sanitize=thread --scratch-path .build-tsan
-	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest \
+	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" SANITIZED=1 swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox \
 		--skip NetworkLabTests --skip EndToEndTests --sanitize=address --scratch-path .build-asan
 
 # Coverage-guided fuzzing of all that reads bytes from outside, each target for so long: `make fuzz SECONDS=3000` is a

@@ -19,7 +19,7 @@ struct InterfaceDNSTests {
             name_server() {
                 server dnsmasq --no-daemon --listen-address="$4" --bind-interfaces --no-resolv --no-hosts \
                     --conf-file=/dev/null --local=/example/ --log-queries --address="/media.example/$5" \
-                    "${@:6}" 2> "$1.log" &
+                    --pid-file="$PWD/$1.pid" "${@:6}" 2> "$1.log" &
                 wait_for "dnsmasq" grep -q started "$1.log"
                 server nft add rule inet count input iifname "$2" meta l4proto '{ tcp, udp }' th dport 53 counter
                 printf 'ADDRESS=%s\\nDNS=%s\\n' "$3" "$4" > "/run/systemd/netif/leases/$(ip -o link show "$1" | cut -d: -f1)"
@@ -54,6 +54,9 @@ struct InterfaceDNSTests {
             server nft add table inet deaf
             server nft add chain inet deaf input '{ type filter hook input priority 0; }'
             server nft add rule inet deaf input iifname w0 tcp dport 7000 drop
+            # The other server answers later, however busy the machine is.
+            kill -STOP "$(cat wwan0.pid)"
+            (wait_for "a question over Wi-Fi" grep -q 'query\\[' wlan0.log; kill -CONT "$(cat wwan0.pid)") &
             echo hello | "$bin/mpconnect" --interface-dns --json media.example:7000
             wait_for "what was sent" grep hello got; cat got
             """)
@@ -61,7 +64,6 @@ struct InterfaceDNSTests {
         #expect(result.outputText == "hello\n")
         let report = try report(result)
         #expect(report["interface"] as? String == "wwan0")
-        // Whichever server answers first, the preferred path begins.
         let attempts = report["attempts"] as? [[String: Any]] ?? []
         #expect(attempts.first?["interface"] as? String == "wlan0")
         #expect(ways(report) == ["wlan0 203.0.113.1", "wwan0 203.0.113.2"])

@@ -146,7 +146,8 @@ struct HintWatchTests {
             try folder.replace(file, with: "expensive yes last")
         }
         let seconds = start.duration(to: .now) / .seconds(1)
-        #expect(Double(watched.changes) <= 20 * seconds + 2)
+        // One each 50 ms, and some on a machine whose timers run late.
+        #expect(Double(watched.changes) <= 25 * seconds + 5)
     }
 
     @Test("reads leases, live, and keeps those of links that are there")

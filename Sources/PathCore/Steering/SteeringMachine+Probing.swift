@@ -7,17 +7,27 @@ extension SteeringMachine {
     /// Asks whether a path lives, or how long its round trip takes, where that can be asked.
     mutating func probe(_ path: PathKey, _ cause: Probing.Cause, at now: MonotonicTime) {
         guard probes, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
-            paths[path].beginProbing(cause, least: leastProbes(of: path), tuning)
+            paths[path].beginProbing(cause, least: leastProbes(of: path, cause, at: now), tuning)
         else { return }
         advanceProbing(path, at: now)
     }
 
     /// Data that goes to a path which costs something for want of one answer is money for want of one packet.
-    private func leastProbes(of path: PathKey) -> Int {
+    private func leastProbes(of path: PathKey, _ cause: Probing.Cause, at now: MonotonicTime) -> Int {
+        let least = isThin(cause, path, at: now) ? tuning.probesOfAwaited : 1
         guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else {
-            return 1
+            return least
         }
-        return tuning.probesBeforeExpense
+        return max(least, tuning.probesBeforeExpense)
+    }
+
+    /// Whether only the user's word says that something is to come, and no stream that has just been heard: such silence proves
+    /// little.
+    private func isThin(_ cause: Probing.Cause, _ path: PathKey, at now: MonotonicTime) -> Bool {
+        guard cause == .trouble(.noAnswer), awaitedSince != nil,
+            let data = reconciler.subflows.data(on: path)
+        else { return false }
+        return !reconciler.subflows[data].stream.isFresh(at: now, tuning)
     }
 
     /// Sends what is still to be sent, and draws the conclusion.
@@ -25,7 +35,11 @@ extension SteeringMachine {
         guard let probing = paths[path].state.probing else { return }
         guard let data = reconciler.subflows.data(on: path) else { return paths[path].endProbing() }
         let subflow = reconciler.subflows[data]
-        let plan = ProbePlan(answerTime: expectedAnswer(subflow, probing, at: now), tuning)
+        var plan = ProbePlan(answerTime: expectedAnswer(subflow, probing, at: now), tuning)
+        if isThin(probing.cause, path, at: now) {
+            plan.spacing = max(plan.spacing, tuning.awaitedProbeSpacing)
+            plan.patience = max(plan.patience, tuning.awaitedProbePatience)
+        }
         let timer = SteeringTimer.path(path, .probing)
         switch paths[path].advanceProbing(plan, at: now) {
         case .wait(let due): timers.set(timer, at: due)
@@ -55,6 +69,12 @@ extension SteeringMachine {
             return judgeWithoutProbes(data, at: now)
         }
         let subflow = reconciler.subflows[data]
+        let isThin = isThin(probing.cause, path, at: now)
+        if isThin, alternative(to: path) == nil {
+            // Nothing would follow from it but that the path had to prove itself.
+            paths[path].endProbing()
+            return timers.set(.connection(.review), at: now)
+        }
         if probing.cause == .trouble(.noAnswer), let due = subflow.silenceIsCertain(at: now, tuning),
             now < due
         {
@@ -66,11 +86,13 @@ extension SteeringMachine {
             paths[path].measurementTimedOut(plan, tuning)
             timers.set(.connection(.review), at: now)
         case .trouble(let trouble):
-            reconciler.add(
-                .share(
-                    PathVerdict(
-                        interface: subflow.route.interface, remote: subflow.remote.address, trouble: trouble,
-                        since: probing.first)))
+            if !isThin {
+                reconciler.add(
+                    .share(
+                        PathVerdict(
+                            interface: subflow.route.interface, remote: subflow.remote.address,
+                            trouble: trouble, since: probing.first)))
+            }
             weigh(.probesUnanswered(trouble), on: path, at: now)
         }
     }
@@ -93,7 +115,7 @@ extension SteeringMachine {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
         // it comes in. Where no stream was heard it may be other connections' queue.
-        let isThin = awaitedSince != nil && !data.stream.isStream
+        let isThin = isThin(probing.cause, data.path, at: now)
         if probing.cause == .trouble(.noAnswer), !isThin, let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime

@@ -214,7 +214,7 @@ package struct SteeringMachine: Sendable {
         guard takesInput, expects != (awaitedSince != nil) else { return }
         awaitedSince = expects ? now : nil
         guard expects else { return }
-        reconciler.subflows.updateEach { if $0.role == .data { $0.stream.expect(at: now) } }
+        reconciler.subflows.updateEach { if $0.role == .data { $0.stream.awaits(at: now) } }
         agenda.glancesUntil = .zero
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
     }

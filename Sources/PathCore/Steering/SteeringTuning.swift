@@ -134,8 +134,11 @@ package final class SteeringTuning: @unchecked Sendable {
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
     /// Where the user awaits bytes that are no stream, silence is strange after an answer's time and this; a server may think.
     var awaitedSilence = Duration.milliseconds(100)
-    /// While they are awaited it is probed on and on, so far apart: three small packets then are nothing to what is at stake.
-    var awaitedPause = Duration.seconds(30)
+    /// A peer that thinks is silent, too, and a radio sleeps meanwhile, or a busy server lets SYNs drop: so many probes, so far
+    /// apart, go unanswered before such silence is a path's end, and the last is waited for so long.
+    var probesOfAwaited = 3
+    var awaitedProbeSpacing = Duration.milliseconds(400)
+    var awaitedProbePatience = Duration.milliseconds(250)
     /// What the repair of a lost segment may take longer: what came behind it is counted when it is there.
     var repairTime = Duration.milliseconds(400)
     /// A stream that was heard longer ago has ended.

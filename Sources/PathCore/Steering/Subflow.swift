@@ -115,7 +115,8 @@ struct Subflow: Sendable {
         guard role == .data, isOpen, !isBackup, progress.waitingSince == nil else { return nil }
         guard let awaitedSince else { return stream.due(at: now, tuning) }
         return stream.dueAwaited(
-            answerTime: progress.answerTime(tuning), answeredAt: max(progress.newsAt ?? .zero, awaitedSince),
+            answerTime: progress.answerTime(tuning),
+            answeredAt: max(progress.newsAt ?? .zero, progress.carriesSince, awaitedSince),
             at: now, tuning)
     }
 

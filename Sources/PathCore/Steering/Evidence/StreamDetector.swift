@@ -57,6 +57,12 @@ struct StreamDetector: Sendable {
     /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
     mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
 
+    /// The user awaits bytes from now on: they have time to come, and are asked about as if it were for the first time.
+    mutating func awaits(at now: MonotonicTime) {
+        silence.forgetProbes()
+        expect(at: now)
+    }
+
     /// What did not come in time is given it anew: this machine did not run.
     mutating func excuse(at now: MonotonicTime) {
         if silence.heardAt != nil { expect(at: now) }
@@ -97,7 +103,7 @@ struct StreamDetector: Sendable {
         }
     }
 
-    /// The same where the user awaits bytes, stream or not: then it is probed as long as they are awaited.
+    /// The same where the user awaits bytes, stream or not.
     ///
     /// - Parameters:
     ///   - answerTime: how long an answer takes at most.
@@ -107,11 +113,8 @@ struct StreamDetector: Sendable {
     ) -> MonotonicTime? {
         if let due = due(at: now, tuning) { return due }
         let quiet = max(usualPause(at: now, tuning), tuning.awaitedSilence + answerTime)
-        let more = silence.probes - 2 - tuning.laterSilences.count + 1
-        let last = tuning.laterSilences.last ?? .zero
-        return silence.due(
-            after: pause(quiet, tuning) ?? last + tuning.awaitedPause * more, repairTime: tuning.repairTime,
-            answeredAt: answeredAt)
+        guard let pause = pause(quiet, tuning) else { return nil }
+        return silence.due(after: pause, repairTime: tuning.repairTime, answeredAt: answeredAt)
     }
 
     /// How long a pause is nothing strange, by those that the stream had lately.
