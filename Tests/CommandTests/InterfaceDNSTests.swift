@@ -19,7 +19,7 @@ struct InterfaceDNSTests {
             name_server() {
                 server dnsmasq --no-daemon --listen-address="$4" --bind-interfaces --no-resolv --no-hosts \
                     --conf-file=/dev/null --local=/example/ --log-queries --address="/media.example/$5" \
-                    --pid-file="$PWD/$1.pid" "${@:6}" 2> "$1.log" &
+                    "${@:6}" 2> "$1.log" &
                 wait_for "dnsmasq" grep -q started "$1.log"
                 server nft add rule inet count input iifname "$2" meta l4proto '{ tcp, udp }' th dport 53 counter
                 printf 'ADDRESS=%s\\nDNS=%s\\n' "$3" "$4" > "/run/systemd/netif/leases/$(ip -o link show "$1" | cut -d: -f1)"
@@ -55,8 +55,9 @@ struct InterfaceDNSTests {
             server nft add chain inet deaf input '{ type filter hook input priority 0; }'
             server nft add rule inet deaf input iifname w0 tcp dport 7000 drop
             # The other server answers later, however busy the machine is.
-            kill -STOP "$(cat wwan0.pid)"
-            (wait_for "a question over Wi-Fi" grep -q 'query\\[' wlan0.log; kill -CONT "$(cat wwan0.pid)") &
+            other=$(pgrep -f 'dnsmasq .*/203[.]0[.]113[.]2( |$)')
+            kill -STOP $other
+            (wait_for "a question over Wi-Fi" grep -q 'query\\[' wlan0.log; kill -CONT $other) &
             echo hello | "$bin/mpconnect" --interface-dns --json media.example:7000
             wait_for "what was sent" grep hello got; cat got
             """)
