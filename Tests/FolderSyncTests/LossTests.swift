@@ -82,6 +82,29 @@
             #expect(try folder.files("one") == server.folder.files("root"))
         }
 
+        @Test(
+            "nginx, whose tags tell seconds apart: what is written right after an upload, of the same size, is seen",
+            .needs("nginx", "curl"))
+        func sameSecond() async throws {
+            let server = try await TestServer(.nginx)
+            try folder.write("first", to: "one/file")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            // Nothing was waited for: the upload counts as older than the second in which it got its name.
+            var status = stat()
+            #expect(lstat("\(server.root)/file", &status) == 0)
+            #expect(status.st_mtim.tv_sec <= status.st_ctim.tv_sec - Int(SyncSession.safeAge))
+            try server.folder.replace("root/file", with: "other")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try folder.text("one/file") == "other")
+
+            // What it replaces may be as young: then it waits, and another client sees the change as well.
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            try folder.replace("one/file", with: "third")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            #expect(try folder.text("other/file") == "third")
+        }
+
         @Test("a download that begins anew, and is empty then, counts as empty")
         func emptyAfterAll() throws {
             let local = try LocalFolder(folder.file("one"))

@@ -183,12 +183,17 @@
             }
             // It may have been written again in the second in which it was read.
             if found.isCoarse, let written = found.modified.flatMap(HTTPTime.seconds),
-                let now = (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds), now - written < 2
+                let now = (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds),
+                now - written < Self.youngestTrusted
             {
                 return found.untrusted
             }
             return found
         }
+
+        /// A file whose tag is coarse is fetched once more where it was younger, in seconds: its time may be given a second time, by
+        /// an upload that counts as older than it is (`past`), or in the same second.
+        private static let youngestTrusted = safeAge + 2
 
         /// Goes on where an earlier run stopped, where the server names the file by a strong tag.
         private func fetchLarge(_ path: SyncPath, _ version: RemoteVersion) async throws -> Fetched {

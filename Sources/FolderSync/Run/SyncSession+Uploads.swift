@@ -49,9 +49,11 @@
             let arrived = ContinuousClock.now
             // One listing tells of all whether they arrived whole, and by which tags they will be known.
             let isAlone = first.place.parent == own
+            var listingTime: Int64?
             let isListed = try await attempt(first.upload.path) {
                 let listing = try await self.client.list(
                     isAlone ? first.place : lane, isFolder: !isAlone, depth: isAlone ? 0 : 1)
+                listingTime = listing.time
                 var versions: [SyncPath: RemoteVersion] = [:]
                 for (path, item) in isAlone ? [(first.place, listing.item)] : listing.children {
                     if case .file(let version)? = item { versions[path] = version }
@@ -77,9 +79,34 @@
             try await store.note(
                 whole.map { ($0.upload.path, Intent(content: $0.content, remote: $0.remote)) })
             // Whatever is written from the next second on has another tag.
-            let isCoarse = whole.contains { $0.remote.isCoarse }
+            let isCoarse = whole.contains { $0.remote.isCoarse && !isOlder($0.remote, than: listingTime) }
             return .naming(whole, notBefore: isCoarse ? arrived + Self.coarsestTick : arrived)
         }
+
+        /// What an upload is to count as written at on the server, in seconds since 1970: so long ago that nothing written from
+        /// now on gets the same time, and not as long as a time that was relied on (`youngestTrusted`). Nil for now.
+        private func past(for upload: Upload) -> Int64? {
+            guard traits.takesDates, let time = client.serverTime else { return nil }
+            let past = time - Self.safeAge
+            // What it replaces differs from it.
+            if let replaced = upload.replaced {
+                guard let written = replaced.modified.flatMap(HTTPTime.seconds), written < past else {
+                    return nil
+                }
+            }
+            return past
+        }
+
+        /// Whether no file that is written from now on gets the time of this one.
+        private func isOlder(_ version: RemoteVersion, than time: Int64?) -> Bool {
+            guard traits.takesDates, let time, let written = version.modified.flatMap(HTTPTime.seconds) else {
+                return false
+            }
+            return written <= time - Self.safeAge
+        }
+
+        /// In seconds: more than a server's clock and that of its files differ by.
+        static let safeAge: Int64 = 3
 
         /// Gives files that the server has whole their names.
         func name(_ files: [Sent]) async throws {
@@ -172,11 +199,12 @@
                 do {
                     if before.size <= Self.smallest {
                         let (bytes, content) = try await onFileThread { try file.whole(Int(before.size)) }
-                        place = try await client.put(.bytes(bytes), under: name)
+                        place = try await client.put(.bytes(bytes), written: past(for: upload), under: name)
                         hash = content
                     } else {
                         let box = HashBox()
-                        place = try await client.put(Self.body(file, 0, before.size, box), under: name)
+                        place = try await client.put(
+                            Self.body(file, 0, before.size, box), written: past(for: upload), under: name)
                         hash = box.content
                     }
                 } catch is FileChanged {
@@ -285,7 +313,9 @@
             if offset == 0 {
                 let end = traits.appends ? min(size, Self.part) : size
                 var tries = 0
-                place = try await client.put(Self.body(file, 0, end, box, sent: sent)) {
+                place = try await client.put(
+                    Self.body(file, 0, end, box, sent: sent), written: past(for: upload)
+                ) {
                     tries += 1
                     if tries > 1, !self.traits.appends {
                         self.state.report(
