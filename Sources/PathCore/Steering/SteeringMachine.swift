@@ -36,10 +36,11 @@ package struct SteeringMachine: Sendable {
     var gap = GapDetector()
     /// While a lost path is not left yet.
     var handoff: Handoff?
+    /// What the peer was asked when a path became suspect: that path's verdict waits for the answer.
+    var peerQuestion: (suspect: PathKey, question: PeerQuestion)?
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
-    /// When a wake-up came late, last, and how many in a row.
-    var lateness = (at: MonotonicTime.zero, excusedAt: MonotonicTime.zero, count: 0)
+    var lateness = Lateness()
     /// While this end waits to send no more: since when, and until when at most.
     var preparation: (begin: MonotonicTime, end: MonotonicTime)?
     private var hasBegun = false
