@@ -84,7 +84,7 @@
         }
 
         /// What an upload is to count as written at on the server, in seconds since 1970: so long ago that nothing written from
-        /// now on gets the same time, and not as long as a time that was relied on (`youngestTrusted`). Nil for now.
+        /// now on gets the same time, and not so long that another client has noted that time (`youngestRecorded`). Nil for now.
         private func past(for upload: Upload) -> Int64? {
             guard traits.takesDates, let time = client.serverTime else { return nil }
             let past = time - Self.safeAge
