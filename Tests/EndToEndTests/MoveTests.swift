@@ -28,8 +28,9 @@ extension Labs {
             #expect(facts["late"] == ["0"], "each was followed: \(outcome)")
             let paths = outcome.lines.filter { $0.hasPrefix("path ") }.map { $0.split(separator: " ")[1] }
             #expect(paths == ["wlan0", "wwan0"], "its report grows by no address: \(outcome)")
-            let descriptors = try #require(facts["descriptors"], "\(outcome)")
-            #expect(descriptors.count == 2 && descriptors.first == descriptors.last, "\(outcome)")
+            let descriptors = try #require(facts["descriptors"], "\(outcome)").compactMap { Int($0) }
+            // One more was open at the first look, now and then: of the library's own work at the beginning.
+            #expect(descriptors.count == 2 && descriptors[1] <= descriptors[0], "\(outcome)")
             let resident = try #require(facts["resident"], "\(outcome)").compactMap { Int($0) }
             // In KiB; what was sent and when takes some, too.
             #expect(resident.count == 2 && resident[1] - resident[0] < 2048, "\(outcome)")

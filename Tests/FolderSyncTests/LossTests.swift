@@ -82,6 +82,50 @@
             #expect(try folder.files("one") == server.folder.files("root"))
         }
 
+        @Test(
+            "nginx, whose tags tell seconds apart: what is written right after an upload, of the same size, is seen",
+            .needs("nginx", "curl"))
+        func sameSecond() async throws {
+            let server = try await TestServer(.nginx)
+            try folder.write("first", to: "one/file")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            // Nothing was waited for: the upload counts as older than the second in which it got its name.
+            var status = stat()
+            #expect(lstat("\(server.root)/file", &status) == 0)
+            #expect(status.st_mtim.tv_sec <= status.st_ctim.tv_sec - Int(SyncSession.safeAge))
+            try server.folder.replace("root/file", with: "other")
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try folder.text("one/file") == "other")
+
+            // What it replaces may be as young, and may have been fetched just now: another client sees that change as well.
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            try folder.replace("one/file", with: "third")
+            try await Program.wait("the third version") {
+                // Of a file that is fetched in its first second nothing is relied on.
+                try await server.sync(folder.file("one")).status == 0
+            }
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            #expect(try folder.text("other/file") == "third")
+        }
+
+        @Test(
+            "a large file arrives byte for byte, in parts and batches of any size",
+            .needs("nginx", "apache2", "rclone", "curl"),
+            arguments: [TestServer.Kind.nginx, .apache, .rclone])
+        func large(kind: TestServer.Kind) async throws {
+            let server = try await TestServer(kind)
+            var (numbers, number) = ([UInt64](), UInt64(20))
+            for _ in 0..<(19 << 17) {
+                number = number &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                numbers.append(number)
+            }
+            let content = numbers.withUnsafeBytes { Data($0) } + Data("odd".utf8)
+            try content.write(to: URL(fileURLWithPath: folder.file("one/large")))
+            #expect(try await server.sync(folder.file("one")).status == 0)
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            #expect(try folder.files("other") == ["large": content])
+        }
+
         @Test("a download that begins anew, and is empty then, counts as empty")
         func emptyAfterAll() throws {
             let local = try LocalFolder(folder.file("one"))

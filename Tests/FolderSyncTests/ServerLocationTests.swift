@@ -69,6 +69,8 @@ import Testing
     func dates() {
         #expect(HTTPTime.seconds("Sun, 06 Nov 1994 08:49:37 GMT") == 784_111_777)
         #expect(HTTPTime.seconds("Thu, 29 Feb 2024 00:00:00 GMT") == 1_709_164_800)
+        #expect(HTTPTime.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPTime.text(1_709_164_800) == "Thu, 29 Feb 2024 00:00:00 GMT")
         for text in ["", "now", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT"] {
             #expect(HTTPTime.seconds(text) == nil)
         }

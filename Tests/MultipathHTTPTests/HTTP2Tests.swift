@@ -30,12 +30,28 @@
         static func many(_ count: Int, _ frame: [UInt8]) -> [UInt8] {
             Array((0..<count).map { _ in frame }.joined())
         }
+
+        /// Whether a request's head is among what a client has sent, its preface first.
+        static func hasRequest(_ bytes: ByteBuffer) -> Bool {
+            var bytes = bytes
+            // The preface is 24 bytes long (RFC 9113 section 3.4).
+            guard bytes.readSlice(length: 24) != nil else { return false }
+            while let header = bytes.readBytes(length: 9) {
+                if header[3] == 1 { return true }
+                let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+                guard bytes.readSlice(length: length) != nil else { return false }
+            }
+            return false
+        }
     }
 
     @Suite("HTTP/2", .needs("openssl"), .timeLimit(.minutes(1)))
     struct HTTP2Tests {
+        /// - Parameter isRequest: when it answers.
         private func server(
-            _ certificates: TestCertificates, _ manner: @escaping RawServer.Manner
+            _ certificates: TestCertificates,
+            isRequest: @escaping @Sendable (Int, ByteBuffer) -> Bool = { Frame.hasRequest($1) },
+            _ manner: @escaping RawServer.Manner
         ) async throws -> RawServer {
             var configuration = try TLSConfiguration.makeServerConfiguration(
                 certificateChain: NIOSSLCertificate.fromPEMFile(certificates.chain("good")).map {
@@ -43,7 +59,8 @@
                 },
                 privateKey: .privateKey(NIOSSLPrivateKey(file: certificates.key, format: .pem)))
             configuration.applicationProtocols = ["h2"]
-            return try await RawServer(tls: NIOSSLContext(configuration: configuration), manner)
+            return try await RawServer(
+                tls: NIOSSLContext(configuration: configuration), isRequest: isRequest, manner)
         }
 
         private func client(_ certificates: TestCertificates) -> MultipathHTTPClient {
@@ -54,12 +71,7 @@
 
         private static let hello = Frame.settings + Frame.settingsAcknowledged
 
-        private static func good(_ text: String = "good") -> RawServer.Answer {
-            var answer = RawServer.Answer(bytes: hello + Frame.ok + Frame.body(text))
-            // The request is to be there first.
-            answer.delay = .milliseconds(150)
-            return answer
-        }
+        private static let good = RawServer.Answer(bytes: hello + Frame.ok + Frame.body("good"))
 
         @Test(
             "sends a request again that the server did not process, whatever its method",
@@ -67,10 +79,8 @@
         func goAway(_ method: HTTPRequest.Method) async throws {
             let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
             let server = try await server(certificates) { connection, _ in
-                guard connection == 1 else { return Self.good() }
-                var answer = RawServer.Answer(bytes: Self.hello + Frame.goAway())
-                answer.delay = .milliseconds(150)
-                return answer
+                guard connection == 1 else { return Self.good }
+                return RawServer.Answer(bytes: Self.hello + Frame.goAway())
             }
             let client = client(certificates)
             let request = try MultipathHTTPClient.request(method, "https://127.0.0.1:\(server.port)/")
@@ -103,6 +113,17 @@
             #expect(exchanges[1].isOver && !exchanges[1].progress.isSent)
             #expect(channel.isActive && !exchanges[0].isOver)
             _ = try? channel.finish(acceptAlreadyClosed: true)
+        }
+
+        @Test("has no answer where the stream ends behind an interim one, however late that is asked for")
+        func headless() async throws {
+            let exchange = Exchange(
+                try MultipathHTTPClient.request(.get, "https://127.0.0.1/"), .none,
+                stallTimeout: .seconds(60),
+                decompression: .disabled, record: MetricsRecord())
+            exchange.ended(nil)
+            let error = await #expect(throws: MultipathHTTPError.self) { _ = try await exchange.head() }
+            #expect(error?.code == .malformedAnswer)
         }
 
         /// What a server sends after its settings.
@@ -138,10 +159,8 @@
         func ends(_ name: String, _ bytes: [UInt8]) async throws {
             let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
             let server = try await server(certificates) { connection, _ in
-                guard connection == 1 else { return Self.good() }
-                var answer = RawServer.Answer(bytes: Self.hello + bytes)
-                answer.delay = .milliseconds(150)
-                return answer
+                guard connection == 1 else { return Self.good }
+                return RawServer.Answer(bytes: Self.hello + bytes)
             }
             let client = client(certificates)
             let error = await #expect(throws: MultipathHTTPError.self) {
@@ -158,6 +177,26 @@
                 #expect(String(buffer: body) == "good")
                 #expect(server.connections == 2, "\(name)")
             }
+            await client.close()
+            await server.close()
+        }
+
+        @Test("keeps nobody waiting where the answer comes before the request, and is none", arguments: 1...8)
+        func unread(_ run: Int) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            let unasked = Frame.make(1, flags: 4, stream: 1, [0x08, 3] + Array("2xx".utf8))
+            let server = try await server(
+                certificates, isRequest: { $0 == 1 || Frame.hasRequest($1) }
+            ) { connection, _ in
+                connection == 1 ? RawServer.Answer(bytes: Self.hello + unasked) : Self.good
+            }
+            let client = client(certificates)
+            // Whether the first request was under way already is a matter of microseconds.
+            _ = try? await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 100) {
+                $0.maximumRetries = 0
+            }
+            let (_, body) = try await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 100)
+            #expect(String(buffer: body) == "good")
             await client.close()
             await server.close()
         }

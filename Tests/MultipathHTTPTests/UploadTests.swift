@@ -143,6 +143,24 @@
             await server.close()
         }
 
+        @Test("leaves the note of an upload to another place alone, however it ends", arguments: [200, 413])
+        func otherNote(_ status: Int) async throws {
+            let server = try await RawServer(
+                always: .init("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n", .closes))
+            try await inFolder { file in
+                let known = UploadMachine.Note(
+                    url: "http://192.0.2.1/film", resource: "http://192.0.2.1/1", length: 3_000_000,
+                    modified: 1)
+                let note = TransferNote<UploadMachine.Note>(path: file + ".upload")
+                try note.write(known)
+                await MultipathHTTPClient.withClient { client in
+                    _ = try? await client.upload(file, to: server.url())
+                }
+                #expect(note.read() == known)
+            }
+            await server.close()
+        }
+
         @Test("is one request where nothing breaks")
         func whole() async throws {
             let server = try await UploadServer(breakAfter: .max)

@@ -4,15 +4,13 @@
 extension Reconciler {
     // MARK: A file in a folder's place
 
-    mutating func decideFileAgainstFolder(
-        _ path: SyncPath, _ agreed: AgreedItem?, _ version: LocalVersion, _ content: ContentHash?
-    ) {
+    /// - Parameter side: has the file.
+    mutating func decideFileAgainstFolder(_ path: SyncPath, fileIs side: SyncSide) {
         defer { block(path) }
-        if case .file(let old, _, let oldContent)? = agreed,
-            change(.file(version, content), old, oldContent) != .changed
-        {
-            carry(.deleteLocal(path, version), options.direction.pulls)
-        } else if agreed?.isFolder == true, let deletions = deletionsOfRemote(path), options.direction.pushes
+        if let deletion = deletion(of: path, on: side) {
+            carry(deletion, options.direction.carries(from: side.other))
+        } else if situation.agreed[path]?.isFolder == true, options.direction.carries(from: side),
+            let deletions = deletions(in: path, on: side.other)
         {
             plan.actions += deletions
         } else {
@@ -20,47 +18,37 @@ extension Reconciler {
         }
     }
 
-    mutating func decideFolderAgainstFile(
-        _ path: SyncPath, _ agreed: AgreedItem?, _ version: RemoteVersion
-    ) {
-        defer { block(path) }
-        if case .file(_, let old, _)? = agreed, old.matches(version) {
-            carry(.deleteRemote(path, version), options.direction.pushes)
-        } else if agreed?.isFolder == true, let deletions = deletionsOfLocal(path), options.direction.pulls {
-            plan.actions += deletions
-        } else {
-            conflict(path)
-        }
-    }
-
-    /// What empties a folder on the server and deletes it; nil where something in it is not as it was agreed.
-    private func deletionsOfRemote(_ folder: SyncPath) -> [SyncAction]? {
+    /// What empties a folder and deletes it; nil where something in it is not as it was agreed.
+    private func deletions(in folder: SyncPath, on side: SyncSide) -> [SyncAction]? {
         guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
-        var (files, folders) = ([SyncAction](), [SyncAction.deleteRemoteFolder(folder)])
-        for (path, item) in situation.remote where path.isInside(folder) {
-            switch (item, situation.agreed[path]) {
-            case (.folder, .folder?): folders.append(.deleteRemoteFolder(path))
-            case (.file(let version), .file(_, let old, _)?) where old.matches(version):
-                files.append(.deleteRemote(path, version))
-            default: return nil
-            }
+        let all = side == .here ? Array(situation.local.keys) : Array(situation.remote.keys)
+        var (files, folders) = ([SyncAction](), [SyncAction]())
+        for path in all where path == folder || path.isInside(folder) {
+            guard let deletion = deletion(of: path, on: side) else { return nil }
+            if deletion.phase == .emptyFolders { folders.append(deletion) } else { files.append(deletion) }
         }
         return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
     }
 
-    private func deletionsOfLocal(_ folder: SyncPath) -> [SyncAction]? {
-        guard !situation.unknown.contains(where: { $0.isInside(folder) }) else { return nil }
-        var (files, folders) = ([SyncAction](), [SyncAction.deleteLocalFolder(folder)])
-        for (path, item) in situation.local where path.isInside(folder) {
-            switch (item, situation.agreed[path]) {
-            case (.folder, .folder?): folders.append(.deleteLocalFolder(path))
-            case (.file(let version, let content), .file(let old, _, let oldContent)?)
-            where change(.file(version, content), old, oldContent) != .changed:
-                files.append(.deleteLocal(path, version))
+    /// What deletes a file or a folder on a side; nil where it is not as it was agreed.
+    private func deletion(of path: SyncPath, on side: SyncSide) -> SyncAction? {
+        let agreed = situation.agreed[path]
+        switch side {
+        case .here:
+            switch (situation.local[path], agreed) {
+            case (.folder?, .folder?): return .deleteLocalFolder(path)
+            case (.file(let version, _)?, .file(let old, _, let content)?)
+            where change(situation.local[path], old, content) != .changed: return .deleteLocal(path, version)
+            default: return nil
+            }
+        case .there:
+            switch (situation.remote[path], agreed) {
+            case (.folder?, .folder?): return .deleteRemoteFolder(path)
+            case (.file(let version)?, .file(_, let old, _)?) where old.matches(version):
+                return .deleteRemote(path, version)
             default: return nil
             }
         }
-        return files.sorted { $0.path < $1.path } + folders.sorted { $1.path < $0.path }
     }
 
     // MARK: Folders
@@ -73,51 +61,37 @@ extension Reconciler {
         switch (isHere, isThere) {
         case (true, true):
             if !isAgreed { plan.actions.append(.agree(path, .folder)) }
-            keepOnBothSides(path)
-        case (true, false):
-            if isAgreed, options.direction != .push, !neededRemote.contains(path) {
-                if neededLocal.contains(path) {
-                    keepHere(path)
-                } else {
-                    plan.actions.append(.deleteLocalFolder(path))
-                }
-            } else if options.direction.pushes {
-                plan.actions.append(.makeRemoteFolder(path))
-                keepOnBothSides(path)
-            } else {
-                keepHere(path)
-            }
-        case (false, true):
-            if isAgreed, options.direction != .pull, !neededLocal.contains(path) {
-                if neededRemote.contains(path) {
-                    keepThere(path)
-                } else {
-                    plan.actions.append(.deleteRemoteFolder(path))
-                }
-            } else if options.direction.pulls {
-                plan.actions.append(.makeLocalFolder(path))
-                keepOnBothSides(path)
-            } else {
-                keepThere(path)
-            }
+            keep(path)
+        case (true, false): decideFolder(path, on: .here, isAgreed: isAgreed)
+        case (false, true): decideFolder(path, on: .there, isAgreed: isAgreed)
         case (false, false): plan.actions.append(.forget(path))
         }
     }
 
-    mutating func keepHere(_ path: SyncPath) {
-        if let parent = path.parent {
-            for folder in [parent] + parent.ancestors { neededLocal.insert(folder) }
+    /// - Parameter side: has it, alone.
+    private mutating func decideFolder(_ path: SyncPath, on side: SyncSide, isAgreed: Bool) {
+        let direction = options.direction
+        if isAgreed, direction.carries(from: side.other), !isNeeded(path, on: side.other) {
+            if isNeeded(path, on: side) {
+                keep(path, on: [side])
+            } else {
+                plan.actions.append(side == .here ? .deleteLocalFolder(path) : .deleteRemoteFolder(path))
+            }
+        } else if direction.carries(from: side) {
+            plan.actions.append(side == .here ? .makeRemoteFolder(path) : .makeLocalFolder(path))
+            keep(path)
+        } else {
+            keep(path, on: [side])
         }
     }
 
-    mutating func keepThere(_ path: SyncPath) {
-        if let parent = path.parent {
-            for folder in [parent] + parent.ancestors { neededRemote.insert(folder) }
-        }
+    private func isNeeded(_ folder: SyncPath, on side: SyncSide) -> Bool {
+        needed[side]?.contains(folder) == true
     }
 
-    mutating func keepOnBothSides(_ path: SyncPath) {
-        keepHere(path)
-        keepThere(path)
+    /// The folders that a path lies in stay.
+    mutating func keep(_ path: SyncPath, on sides: [SyncSide] = SyncSide.allCases) {
+        let folders = path.ancestors
+        for side in sides { needed[side, default: []].formUnion(folders) }
     }
 }

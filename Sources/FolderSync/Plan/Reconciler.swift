@@ -62,8 +62,7 @@ public struct Reconciler: Sendable {
     private var blocked: Set<SyncPath>
     private var isBlocking = false
     /// Folders that hold something afterwards.
-    var neededLocal: Set<SyncPath> = []
-    var neededRemote: Set<SyncPath> = []
+    var needed: [SyncSide: Set<SyncPath>] = [:]
     private var folders: [SyncPath] = []
 
     /// What to do.
@@ -116,10 +115,7 @@ public struct Reconciler: Sendable {
 
     private mutating func add(_ rename: RenameFinder.Rename) {
         plan.actions.append(rename.action)
-        for folder in rename.to.ancestors {
-            neededLocal.insert(folder)
-            neededRemote.insert(folder)
-        }
+        keep(rename.to)
     }
 
     // MARK: What is left alone
@@ -132,14 +128,6 @@ public struct Reconciler: Sendable {
         blocked.insert(path)
         isBlocking = true
         keep(path)
-    }
-
-    /// The folders of what is left alone stay.
-    private mutating func keep(_ path: SyncPath) {
-        for folder in path.ancestors {
-            neededLocal.insert(folder)
-            neededRemote.insert(folder)
-        }
     }
 
     // MARK: One path
@@ -163,10 +151,8 @@ public struct Reconciler: Sendable {
                 plan.troubles.append(SyncTrouble(path, reason))
             }
             block(path)
-        case (.file(let version, let content)?, .folder?):
-            decideFileAgainstFolder(path, agreed, version, content)
-        case (.folder?, .file(let version)?):
-            decideFolderAgainstFile(path, agreed, version)
+        case (.file?, .folder?): decideFileAgainstFolder(path, fileIs: .here)
+        case (.folder?, .file?): decideFileAgainstFolder(path, fileIs: .there)
         case (.folder?, _), (_, .folder?): folders.append(path)
         case (nil, nil):
             if agreed?.isFolder == true { folders.append(path) } else { plan.actions.append(.forget(path)) }
@@ -183,7 +169,7 @@ public struct Reconciler: Sendable {
         let (here, there) = (change(local, oldLocal, oldContent), change(remote, oldRemote))
         switch (local, remote) {
         case (.file(let version, let content)?, .file(let remoteVersion)?):
-            keepOnBothSides(path)
+            keep(path)
             switch (here, there) {
             case (.none, .none): break
             case (.touched, .none): agree(path, version, remoteVersion, oldContent)
@@ -194,9 +180,13 @@ public struct Reconciler: Sendable {
             default: decideBothChanged(path, version, content, remoteVersion)
             }
         case (.file(let version, _)?, _):
-            decideGoneThere(path, version, isChanged: here == .changed)
+            decideGone(
+                path, from: .there, isChanged: here == .changed, .upload(path, version, replacing: nil),
+                .deleteLocal(path, version))
         case (_, .file(let remoteVersion)?):
-            decideGoneHere(path, remoteVersion, isChanged: there == .changed)
+            decideGone(
+                path, from: .here, isChanged: there == .changed,
+                .download(path, remoteVersion, replacing: nil), .deleteRemote(path, remoteVersion))
         default: plan.actions.append(.forget(path))
         }
     }
@@ -204,41 +194,36 @@ public struct Reconciler: Sendable {
     private mutating func decideNewFile(_ path: SyncPath, _ local: LocalItem?, _ remote: RemoteItem?) {
         switch (local, remote) {
         case (.file(let version, let content)?, .file(let remoteVersion)?):
-            keepOnBothSides(path)
+            keep(path)
             decideBothChanged(path, version, content, remoteVersion)
         case (.file(let version, _)?, _):
-            if options.direction.pushes { keepOnBothSides(path) } else { keepHere(path) }
+            keep(path, on: options.direction.pushes ? SyncSide.allCases : [.here])
             carry(.upload(path, version, replacing: nil), options.direction.pushes)
         case (_, .file(let remoteVersion)?):
-            if options.direction.pulls { keepOnBothSides(path) } else { keepThere(path) }
+            keep(path, on: options.direction.pulls ? SyncSide.allCases : [.there])
             carry(.download(path, remoteVersion, replacing: nil), options.direction.pulls)
         default: break
         }
     }
 
-    /// The server has lost the file.
-    private mutating func decideGoneThere(_ path: SyncPath, _ version: LocalVersion, isChanged: Bool) {
-        if options.direction == .push || isChanged && options.direction.pushes {
-            keepOnBothSides(path)
-            plan.actions.append(.upload(path, version, replacing: nil))
+    /// A side has lost the file.
+    ///
+    /// - Parameters:
+    ///   - isChanged: the file on the other side is not as it was agreed.
+    ///   - copy: brings it back.
+    ///   - deletion: deletes it on the other side as well.
+    private mutating func decideGone(
+        _ path: SyncPath, from side: SyncSide, isChanged: Bool, _ copy: SyncAction, _ deletion: SyncAction
+    ) {
+        let direction = options.direction
+        if !direction.carries(from: side) || isChanged && direction.carries(from: side.other) {
+            keep(path)
+            plan.actions.append(copy)
         } else if isChanged {
-            keepHere(path)
+            keep(path, on: [side.other])
             plan.left += 1
         } else {
-            plan.actions.append(.deleteLocal(path, version))
-        }
-    }
-
-    /// The file was deleted here.
-    private mutating func decideGoneHere(_ path: SyncPath, _ version: RemoteVersion, isChanged: Bool) {
-        if options.direction == .pull || isChanged && options.direction.pulls {
-            keepOnBothSides(path)
-            plan.actions.append(.download(path, version, replacing: nil))
-        } else if isChanged {
-            keepThere(path)
-            plan.left += 1
-        } else {
-            plan.actions.append(.deleteRemote(path, version))
+            plan.actions.append(deletion)
         }
     }
 
@@ -284,7 +269,7 @@ public struct Reconciler: Sendable {
             local[$0] != nil || remote[$0] != nil || agreed[$0] != nil || takenNow.contains($0)
         }
         taken.insert(other)
-        keepOnBothSides(path)
+        keep(path)
         plan.actions.append(
             options.direction == .push ? .keepRemoteAs(path, to: other) : .keepLocalAs(path, to: other))
     }

@@ -13,7 +13,18 @@
             var token: String
             var file: OpenFile
             var content: ContentHash
+            /// As the answer named it: it may be newer than the listing.
             var version: RemoteVersion
+            /// How old it was, in seconds, by the server's clock; nil where its tag tells any change.
+            var age: Int64?
+
+            /// What is noted for later runs.
+            var recorded: RemoteVersion {
+                (age ?? .max) < SyncSession.youngestRecorded ? version.untrusted : version
+            }
+
+            /// Whether it may be written again in the second in which it was read, without another tag.
+            var isYoung: Bool { (age ?? .max) < 2 }
 
             func remove(from folder: LocalFolder) { folder.removePart(token) }
         }
@@ -55,7 +66,7 @@
                 }
             }
             try await store.note(
-                ready.map { ($0.0.path, Intent(content: $0.1.content, remote: $0.1.version)) })
+                ready.map { ($0.0.path, Intent(content: $0.1.content, remote: $0.1.recorded)) })
             let asides = try await onFileThread { [ready] in
                 try ready.compactMap { download, file in
                     try download.replaced.map {
@@ -86,7 +97,7 @@
                         file.remove(from: self.folder)
                         throw Outdated(download.path)
                     }
-                    changes.append((download.path, .file(version, file.version, file.content)))
+                    changes.append((download.path, .file(version, file.recorded, file.content)))
                     self.state.report(
                         .done(.download(download.path, file.version, replacing: download.replaced)))
                 }
@@ -142,7 +153,8 @@
                     let found = try self.version(of: response, offset, version, path)
                     self.state.transferred(received: offset)
                     return Fetched(
-                        token: token, file: file, content: ContentHash(hash.finalize()), version: found)
+                        token: token, file: file, content: ContentHash(hash.finalize()), version: found,
+                        age: Self.age(of: found, response))
                 }
             } catch {
                 folder.removePart(token)
@@ -169,7 +181,7 @@
             }
         }
 
-        /// What arrived, as the answer names it: it may be newer than the listing.
+        /// - Throws: `Outdated` where the server sent something else than it lists.
         private func version(
             of response: MultipathHTTPResponse, _ size: Int64, _ listed: RemoteVersion, _ path: SyncPath
         ) throws -> RemoteVersion {
@@ -181,14 +193,19 @@
                 throw Outdated(
                     path, reason: "the server lists \(listedSize) bytes, and sent \(size); it is left alone")
             }
-            // It may have been written again in the second in which it was read.
-            if found.isCoarse, let written = found.modified.flatMap(HTTPTime.seconds),
-                let now = (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds), now - written < 2
-            {
-                return found.untrusted
-            }
             return found
         }
+
+        private static func age(of version: RemoteVersion, _ response: MultipathHTTPResponse) -> Int64? {
+            guard version.isCoarse, let written = version.modified.flatMap(HTTPTime.seconds) else {
+                return nil
+            }
+            return (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds).map { $0 - written }
+        }
+
+        /// A file whose tag is coarse is fetched once more where it was younger, in seconds: where it is deleted, an upload that counts
+        /// as older than it is (`past`) may give its time a second time.
+        static let youngestRecorded = safeAge + 2
 
         /// Goes on where an earlier run stopped, where the server names the file by a strong tag.
         private func fetchLarge(_ path: SyncPath, _ version: RemoteVersion) async throws -> Fetched {
@@ -207,9 +224,10 @@
             return try await onFileThread { [folder] in
                 let file = try folder.openPart(token)
                 let size = try file.version().size
+                let found = try self.version(of: response, size, version, path)
                 return Fetched(
-                    token: token, file: file, content: try arrival.content(of: file),
-                    version: try self.version(of: response, size, version, path))
+                    token: token, file: file, content: try arrival.content(of: file), version: found,
+                    age: Self.age(of: found, response))
             }
         }
     }

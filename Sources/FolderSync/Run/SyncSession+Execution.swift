@@ -329,12 +329,14 @@
             let fetched = try await fetch(path, remote)
             fetched.remove(from: folder)
             if fetched.content == content {
-                try await agree([(path, .file(version, fetched.version, content))])
+                try await agree([(path, .file(version, fetched.recorded, content))])
             } else if case .file(let old, _, let agreed)? = state.value.agreed[path],
                 fetched.content == agreed
             {
                 // The server has what was agreed, as another version: only this side has changed it.
-                try await agree([(path, .file(old, fetched.version, agreed))])
+                try await agree([(path, .file(old, fetched.recorded, agreed))])
+                // The next pass replaces this version, and asks the server whether it is still there.
+                if !fetched.isYoung { state.agreed(path, .file(old, fetched.version, agreed)) }
             } else {
                 state.update { state in
                     state.remote[path] = .file(fetched.version)

@@ -26,37 +26,31 @@
                 }
                 let batch = waiting
                 waiting = []
-                try await withThrowingTaskGroup(of: FolderListing.self) { group in
-                    var rest = batch[...]
-                    for _ in 0..<transfers {
-                        guard let path = rest.popFirst() else { break }
-                        group.addTask { try await self.listFolder(path) }
+                try await forEach(batch, atMost: transfers) {
+                    try await self.listFolder($0)
+                } ingest: { listing in
+                    troubles += listing.troubles
+                    if listing.isUnknown, let path = listing.path { unknown.insert(path) }
+                    unknown.formUnion(listing.unknown)
+                    for (path, item) in listing.items {
+                        if found[path] != nil {
+                            unknown.insert(path)
+                            troubles.append(SyncTrouble(path, "the server lists it twice"))
+                        }
+                        found[path] = item
+                        guard item.isFolder else { continue }
+                        if path.ancestors.count >= Self.deepestFolder {
+                            unknown.insert(path)
+                            troubles.append(
+                                SyncTrouble(path, "more than \(Self.deepestFolder) folders inside each other")
+                            )
+                        } else {
+                            waiting.append(path)
+                        }
                     }
-                    while let listing = try await group.next() {
-                        if let path = rest.popFirst() { group.addTask { try await self.listFolder(path) } }
-                        troubles += listing.troubles
-                        if listing.isUnknown, let path = listing.path { unknown.insert(path) }
-                        unknown.formUnion(listing.unknown)
-                        for (path, item) in listing.items {
-                            if found[path] != nil {
-                                unknown.insert(path)
-                                troubles.append(SyncTrouble(path, "the server lists it twice"))
-                            }
-                            found[path] = item
-                            guard item.isFolder else { continue }
-                            if path.ancestors.count >= Self.deepestFolder {
-                                unknown.insert(path)
-                                troubles.append(
-                                    SyncTrouble(
-                                        path, "more than \(Self.deepestFolder) folders inside each other"))
-                            } else {
-                                waiting.append(path)
-                            }
-                        }
-                        guard found.count <= Self.mostEntries else {
-                            throw FolderSyncError.server(
-                                "the server lists more than \(Self.mostEntries) files and folders")
-                        }
+                    guard found.count <= Self.mostEntries else {
+                        throw FolderSyncError.server(
+                            "the server lists more than \(Self.mostEntries) files and folders")
                     }
                 }
             }
@@ -82,26 +76,19 @@
             let agreed = state.value.agreed
             // A server that folds names answers for what it lists in another spelling, too.
             let listed = traits.foldsNames ? Set(found.keys.map { Self.folded($0.text) }) : []
-            var rest = agreed.keys.filter { path in
+            let missing = agreed.keys.filter { path in
                 found[path] == nil && !asked.contains(path) && !listed.contains(Self.folded(path.text))
                     && (path.parent.map { found[$0]?.isFolder == true } ?? true)
                     && !unknown.contains(path) && !path.ancestors.contains(where: unknown.contains)
-            }[...]
-            asked.formUnion(rest)
-            return try await withThrowingTaskGroup(of: (SyncPath, Unlisted).self) { group in
-                var answers: [(SyncPath, Unlisted)] = []
-                func askNext() {
-                    guard let path = rest.popFirst() else { return }
-                    let isFolder = agreed[path]?.isFolder == true
-                    group.addTask { (path, try await self.ask(for: path, isFolder: isFolder)) }
-                }
-                for _ in 0..<transfers { askNext() }
-                while let answer = try await group.next() {
-                    answers.append(answer)
-                    askNext()
-                }
-                return answers
             }
+            asked.formUnion(missing)
+            var answers: [(SyncPath, Unlisted)] = []
+            try await forEach(missing, atMost: transfers) { path in
+                (path, try await self.ask(for: path, isFolder: agreed[path]?.isFolder == true))
+            } ingest: {
+                answers.append($0)
+            }
+            return answers
         }
 
         private func ask(for path: SyncPath, isFolder: Bool) async throws -> Unlisted {

@@ -21,7 +21,10 @@
         private static let part: Int64 = 16 << 20
         /// Of entity tags and times.
         private static let coarsestTick = Duration.milliseconds(1_050)
-        private static let readAtOnce = 512 << 10
+        /// What one change of thread reads and hashes of a file that is sent …
+        private static let readAtOnce: Int64 = 2 << 20
+        /// … and what the connection gets of it at a time: small enough to be seen to go on over a slow path.
+        fileprivate static let writtenAtOnce: Int64 = 512 << 10
         /// A file that changes each time is left for the next run.
         private static let mostTriesWhileChanging = 3
 
@@ -46,9 +49,11 @@
             let arrived = ContinuousClock.now
             // One listing tells of all whether they arrived whole, and by which tags they will be known.
             let isAlone = first.place.parent == own
+            var listingTime: Int64?
             let isListed = try await attempt(first.upload.path) {
                 let listing = try await self.client.list(
                     isAlone ? first.place : lane, isFolder: !isAlone, depth: isAlone ? 0 : 1)
+                listingTime = listing.time
                 var versions: [SyncPath: RemoteVersion] = [:]
                 for (path, item) in isAlone ? [(first.place, listing.item)] : listing.children {
                     if case .file(let version)? = item { versions[path] = version }
@@ -74,9 +79,34 @@
             try await store.note(
                 whole.map { ($0.upload.path, Intent(content: $0.content, remote: $0.remote)) })
             // Whatever is written from the next second on has another tag.
-            let isCoarse = whole.contains { $0.remote.isCoarse }
+            let isCoarse = whole.contains { $0.remote.isCoarse && !isOlder($0.remote, than: listingTime) }
             return .naming(whole, notBefore: isCoarse ? arrived + Self.coarsestTick : arrived)
         }
+
+        /// What an upload is to count as written at on the server, in seconds since 1970: so long ago that nothing written from
+        /// now on gets the same time, and not so long that another client has noted that time (`youngestRecorded`). Nil for now.
+        private func past(for upload: Upload) -> Int64? {
+            guard traits.takesDates, let time = client.serverTime else { return nil }
+            let past = time - Self.safeAge
+            // What it replaces differs from it.
+            if let replaced = upload.replaced {
+                guard let written = replaced.modified.flatMap(HTTPTime.seconds), written < past else {
+                    return nil
+                }
+            }
+            return past
+        }
+
+        /// Whether no file that is written from now on gets the time of this one.
+        private func isOlder(_ version: RemoteVersion, than time: Int64?) -> Bool {
+            guard traits.takesDates, let time, let written = version.modified.flatMap(HTTPTime.seconds) else {
+                return false
+            }
+            return written <= time - Self.safeAge
+        }
+
+        /// In seconds: more than a server's clock and that of its files differ by.
+        static let safeAge: Int64 = 3
 
         /// Gives files that the server has whole their names.
         func name(_ files: [Sent]) async throws {
@@ -169,11 +199,12 @@
                 do {
                     if before.size <= Self.smallest {
                         let (bytes, content) = try await onFileThread { try file.whole(Int(before.size)) }
-                        place = try await client.put(.bytes(bytes), under: name)
+                        place = try await client.put(.bytes(bytes), written: past(for: upload), under: name)
                         hash = content
                     } else {
                         let box = HashBox()
-                        place = try await client.put(Self.body(file, 0, before.size, box), under: name)
+                        place = try await client.put(
+                            Self.body(file, 0, before.size, box), written: past(for: upload), under: name)
                         hash = box.content
                     }
                 } catch is FileChanged {
@@ -198,31 +229,35 @@
             sent: @escaping @Sendable (Int64) -> Void = { _ in }
         ) -> HTTPRequestBody {
             .restartable(length: end - start) { writer in
-                @Sendable func part(_ offset: Int64, _ hash: SHA256) async throws -> (ByteBuffer, SHA256) {
+                @Sendable func batch(_ offset: Int64, _ hash: SHA256) async throws -> Batch {
                     try await onFileThread {
-                        let bytes = try file.bytes(Int(min(end - offset, Int64(readAtOnce))), at: offset)
-                        guard bytes.readableBytes > 0 else { throw FileChanged() }
-                        var hash = hash
-                        bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-                        return (bytes, hash)
+                        try file.batch(from: offset, to: min(end, offset + readAtOnce), hash)
                     }
                 }
-                var (offset, hash) = (start, box.start)
-                guard offset < end else { return box.finish(hash) }
-                var bytes: ByteBuffer
-                (bytes, hash) = try await part(offset, hash)
+                guard start < end else { return box.finish(box.start) }
+                var current = try await batch(start, box.start)
                 while true {
-                    let (place, known) = (offset + Int64(bytes.readableBytes), hash)
-                    // The next part is read and hashed while this one is sent.
-                    async let next: (ByteBuffer, SHA256)? = place < end ? part(place, known) : nil
-                    try await writer.write(bytes)
-                    sent(Int64(bytes.readableBytes))
-                    offset = place
+                    let (place, hash) = (current.end, current.hash)
+                    // The next batch is read and hashed while this one is sent: two are in memory at most.
+                    async let next: Batch? = place < end ? batch(place, hash) : nil
+                    for part in current.parts {
+                        try await writer.write(part)
+                        sent(Int64(part.readableBytes))
+                    }
                     guard let following = try await next else { break }
-                    (bytes, hash) = following
+                    current = following
                 }
-                box.finish(hash)
+                box.finish(current.hash)
             }
+        }
+
+        /// What was read of a file in one go.
+        fileprivate struct Batch: Sendable {
+            var parts: [ByteBuffer] = []
+            /// Where in the file it ends.
+            var end: Int64
+            /// Of the file up to there.
+            var hash: SHA256
         }
 
         /// A large file goes in parts where the server appends them, and goes on after the last one that arrived.
@@ -278,7 +313,9 @@
             if offset == 0 {
                 let end = traits.appends ? min(size, Self.part) : size
                 var tries = 0
-                place = try await client.put(Self.body(file, 0, end, box, sent: sent)) {
+                place = try await client.put(
+                    Self.body(file, 0, end, box, sent: sent), written: past(for: upload)
+                ) {
                     tries += 1
                     if tries > 1, !self.traits.appends {
                         self.state.report(
@@ -328,6 +365,21 @@
                 try read(into: UnsafeMutableRawBufferPointer(rebasing: pointer[..<count]), at: offset)
             }
             return bytes
+        }
+
+        /// Reads and hashes what stands between two places.
+        fileprivate func batch(
+            from start: Int64, to end: Int64, _ hash: SHA256
+        ) throws -> SyncSession.Batch {
+            var batch = SyncSession.Batch(end: start, hash: hash)
+            while batch.end < end {
+                let bytes = try bytes(Int(min(end - batch.end, SyncSession.writtenAtOnce)), at: batch.end)
+                guard bytes.readableBytes > 0 else { throw FileChanged() }
+                bytes.withUnsafeReadableBytes { batch.hash.update(bufferPointer: $0) }
+                batch.end += Int64(bytes.readableBytes)
+                batch.parts.append(bytes)
+            }
+            return batch
         }
 
         fileprivate func whole(_ size: Int) throws -> (ByteBuffer, ContentHash) {

@@ -16,12 +16,21 @@
         var foldsNames = false
         /// A file that is moved keeps its entity tag.
         var keepsTags = false
+        /// A file gets the time of `Date` in its PUT, as on nginx. Tried only where tags are coarse: an upload of which the server
+        /// says that it is older than this second differs by its tag from whatever is written next, without a wait.
+        var takesDates = false
 
         /// - Parameter folder: this program's own.
         static func tried(on client: WebDAVClient, in folder: SyncPath) async throws -> ServerTraits {
             var traits = ServerTraits()
             let (place, one, other) = try await makeProbes(on: client, in: folder)
-            let before = try await client.version(one)
+            let listing = try await client.find(one, isFolder: false)
+            var before: RemoteVersion?
+            if case .file(let version)? = listing?.item { before = version }
+            if let before, before.isCoarse {
+                traits.takesDates = try await takesDates(
+                    before, listing?.time, on: client, try place.appending("dated"))
+            }
 
             traits.honoursOverwrite = try await isRefused {
                 try await client.move(one, to: other, replacesAny: false)
@@ -49,6 +58,20 @@
             }
             try await client.delete(place, isFolder: true)
             return traits
+        }
+
+        /// - Parameters:
+        ///   - version: of a file that has just been written.
+        ///   - time: the server's, when it said so.
+        private static func takesDates(
+            _ version: RemoteVersion, _ time: Int64?, on client: WebDAVClient, _ path: SyncPath
+        ) async throws -> Bool {
+            // Its files may be another machine's, with another clock.
+            guard let time, let written = version.modified.flatMap(HTTPTime.seconds), abs(time - written) <= 1
+            else { return false }
+            let past = time - 60
+            _ = try await client.put(.text("dated"), written: past) { path }
+            return try await client.version(path)?.modified.flatMap(HTTPTime.seconds) == past
         }
 
         /// Makes anew what is tried on: a folder with two files.

@@ -21,6 +21,12 @@
         /// What the server calls itself (RFC 9110 section 10.2.4), in its last answer to PROPFIND.
         private let name = Mutex("")
         var serverName: String { name.withLock { $0 } }
+        /// The time that it gave in its last answer to PROPFIND, in seconds since 1970, and when that came.
+        private let time = Mutex<(seconds: Int64, received: ContinuousClock.Instant)?>(nil)
+        /// What the server's clock shows now at least, in seconds since 1970; nil where it does not tell its time.
+        var serverTime: Int64? {
+            time.withLock { $0 }.map { $0.seconds + (ContinuousClock.now - $0.received).components.seconds }
+        }
         /// Of an error's page, in bytes, which is read so that its connection can be used again.
         private static let longestErrorPage = 64 << 10
 
@@ -57,6 +63,8 @@
             var children: [(path: SyncPath, item: RemoteItem?)] = []
             /// Why some of it can't have a name here, where nothing else can be missing because of it.
             var unusable: [String] = []
+            /// The server's clock when it answered, in seconds since 1970; nil where it does not tell its time.
+            var time: Int64?
             /// Why the listing can't be relied on: what it lacks may be there all the same.
             var doubt: String?
 
@@ -86,6 +94,8 @@
                     request: request, body: .bytes(Self.question), options: self.options
                 ) { response, body in
                     self.name.withLock { $0 = response.headerFields[.server] ?? "" }
+                    let time = (response.headerFields[.date] ?? nil).flatMap(HTTPTime.seconds)
+                    self.time.withLock { $0 = time.map { ($0, .now) } }
                     guard response.status.code == 207 else {
                         throw try await self.error(
                             "PROPFIND", place, response, body,
@@ -100,8 +110,10 @@
                             "the listing of \(place) is longer than \(Multistatus.longest >> 20) MiB")
                     }
                     do {
-                        return try Self.listing(
+                        var listing = try Self.listing(
                             Multistatus(Data(bytes.readableBytesView)).responses, of: path, at: self.location)
+                        listing.time = time
+                        return listing
                     } catch let error as Multistatus.Malformed {
                         throw FolderSyncError.server("\(place): \(error)")
                     }
@@ -187,12 +199,18 @@
         /// Writes a file under a name that it has in this try only. What a server still does with a try before, of which
         /// the connection broke, is then done to another file: it may cut that one short, or delete it.
         ///
-        /// - Parameter name: a new one for each try.
+        /// - Parameters:
+        ///   - written: when the file was written, in seconds since 1970, for a server that heeds that; nil for now.
+        ///   - name: a new one for each try.
         /// - Returns: the last of them, under which the file is whole.
-        func put(_ body: HTTPRequestBody, under name: () async throws -> SyncPath) async throws -> SyncPath {
+        func put(
+            _ body: HTTPRequestBody, written: Int64? = nil, under name: () async throws -> SyncPath
+        ) async throws -> SyncPath {
             try await trying {
                 let path = try await name()
-                try await self.perform(self.putRequest(path, body, nil), "PUT", body, maximumRetries: 0)
+                var request = self.putRequest(path, body, nil)
+                request.headerFields[.date] = written.map(HTTPTime.text)
+                try await self.perform(request, "PUT", body, maximumRetries: 0)
                 return path
             }
         }

@@ -1,8 +1,22 @@
+import Glibc
+
 /// A date as HTTP writes it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 enum HTTPTime {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+    /// - Parameter seconds: since 1970.
+    static func text(_ seconds: Int64) -> String {
+        var (time, calendar) = (time_t(seconds), tm())
+        gmtime_r(&time, &calendar)
+        func digits(_ number: CInt) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let date = "\(digits(calendar.tm_mday)) \(months[Int(calendar.tm_mon)]) \(1900 + calendar.tm_year)"
+        let clock = "\(digits(calendar.tm_hour)):\(digits(calendar.tm_min)):\(digits(calendar.tm_sec))"
+        return "\(weekdays[Int(calendar.tm_wday)]), \(date) \(clock) GMT"
+    }
 
     /// Seconds since 1970; nil for what is no such date, or none that a file may have.
     static func seconds(_ text: String) -> Int64? {

@@ -121,4 +121,17 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
 
     var pushes: Bool { self != .pull }
     var pulls: Bool { self != .push }
+
+    /// Whether the other side gets what changes on this one.
+    func carries(from side: SyncSide) -> Bool { side == .here ? pushes : pulls }
+}
+
+/// One of the two sides that are kept the same.
+enum SyncSide: CaseIterable {
+    /// The folder.
+    case here
+    /// The server.
+    case there
+
+    var other: SyncSide { self == .here ? .there : .here }
 }

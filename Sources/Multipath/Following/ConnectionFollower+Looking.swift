@@ -35,8 +35,7 @@ extension ConnectionFollower {
         state.withLock { state in
             guard state.socket != nil else { return nil }
             var roundTrip = Duration.zero
-            if let sample = state.socket?.sample() {
-                state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+            if let sample = sample(&state, .known) {
                 for subflow in sample.subflows where subflow.state == .established {
                     // An end that only receives has measured none of its own since the handshake.
                     roundTrip = max(roundTrip, subflow.smoothedRTT, subflow.receiverRTT)
@@ -49,18 +48,28 @@ extension ConnectionFollower {
     /// Whether it was MPTCP at the last look: it may have fallen back since it came about.
     var isMPTCP: Bool { state.withLock { $0.meter.transport.isMPTCP } }
 
-    func book(_ naming: TransferMeter.Naming) { state.withLock { sample(&$0, naming) } }
+    func book(_ naming: TransferMeter.Naming) { state.withLock { _ = sample(&$0, naming) } }
 
-    /// - Returns: whether a probe was sent that is to be ended soon (`endIdleProbe`).
-    func probeIdle() -> Bool {
+    /// What became of a keepalive probe.
+    enum IdleProbe {
+        /// It is to be ended soon (`endIdleProbe`).
+        case sent
+        /// The descriptor is being borrowed for it.
+        case borrowed
+        case impossible
+    }
+
+    func probeIdle() -> IdleProbe {
         let (isSent, loan) = state.withLock { state -> (Bool, DescriptorLoan?) in
             // The one before has changed the settings that this one would take for the user's.
             guard state.probe == nil else { return (false, nil) }
             if let number = state.socket?.number { state.probe = KeepaliveProbe(number) }
             return (state.probe != nil, state.socket?.loan ?? nil)
         }
-        loan? { [weak self] number in self?.probeIdle(borrowing: number) }
-        return isSent
+        if isSent { return .sent }
+        guard let loan else { return .impossible }
+        loan { [weak self] number in self?.probeIdle(borrowing: number) }
+        return .borrowed
     }
 
     private func probeIdle(borrowing number: CInt) {
@@ -153,9 +162,12 @@ extension ConnectionFollower {
         }
     }
 
-    func sample(_ state: inout State, _ naming: TransferMeter.Naming) {
-        guard let sample = state.socket?.sample() else { return }
+    /// - Returns: what was read, and booked.
+    @discardableResult
+    func sample(_ state: inout State, _ naming: TransferMeter.Naming) -> TransportSample? {
+        guard let sample = state.socket?.sample() else { return nil }
         state.meter.ingest(sample, naming: naming) { monitor.latestPath }
+        return sample
     }
 
     func count(_ state: inout State) {

@@ -129,10 +129,11 @@
             }
         }
 
-        /// Ends it, from any thread, unless it has ended.
+        /// Ends it, from any thread, unless it has ended. On a connection's loop, which may know the reason better and tells its
+        /// connection first.
         func abort(_ error: any Error) {
-            failed(error)
-            onLoop { $0.abort($1) }
+            if state.withLock({ $0.handler == nil }) { failed(error) }
+            onLoop { $0.abort($1, error) }
         }
 
         private func onLoop(_ body: @escaping @Sendable (ExchangeHandler, Exchange) -> Void) {
@@ -248,39 +249,53 @@
             }
         }
 
-        func ended(_ trailers: HTTPFields?) { end(.success(trailers)) }
+        func ended(_ trailers: HTTPFields?) { settle(.success(trailers))?.tell() }
 
         /// Has no effect after the end.
-        func failed(_ error: any Error) { end(.failure(error)) }
+        func failed(_ error: any Error) { settle(.failure(error))?.tell() }
 
-        private func end(_ result: Result<HTTPFields?, any Error>) {
-            typealias Told = (
-                Parts.Source?, CheckedContinuation<Head, any Error>?, CheckedContinuation<Void, Never>?,
-                CheckedContinuation<Void, Never>?
-            )
-            let told = state.withLock { state -> Told? in
+        /// Writes down how it ended, for those that ask. The caller hears of it by `tell` alone, so that what its next request needs
+        /// can be put in order before.
+        ///
+        /// - Returns: nil where it had ended before.
+        func settle(_ result: Result<HTTPFields?, any Error>) -> Ending? {
+            let ending = state.withLock { state -> Ending? in
                 guard state.end == nil else { return nil }
+                var result = result
+                // HTTP/2 has heads of interim answers that end the stream.
+                if case .success = result, state.source == nil {
+                    result = .failure(MultipathHTTPError(.malformedAnswer, "the answer has no head"))
+                }
                 state.end = result
                 if case .success = result { state.handler = nil }
                 if case .failure(let error) = result, state.source == nil, state.waiter == nil {
                     state.head = .failure(error)
                 }
-                return (
-                    state.source.take(), state.waiter.take(), state.attachment.take(), state.drained.take()
-                )
+                return Ending(
+                    result: result, source: state.source.take(), waiter: state.waiter.take(),
+                    attachment: state.attachment.take(), drained: state.drained.take())
             }
-            guard let (source, waiter, attachment, drained) = told else { return }
-            attachment?.resume()
-            drained?.resume()
-            record.update { $0.responseEnd = record.elapsed }
-            switch result {
-            case .success:
-                source?.finish()
-                // An end without a head is none that a parser tells.
-                waiter?.resume(throwing: MultipathHTTPError(.malformedAnswer, "the answer has no head"))
-            case .failure(let error):
-                source?.finish(error)
-                waiter?.resume(throwing: error)
+            if ending != nil { record.update { $0.responseEnd = record.elapsed } }
+            return ending
+        }
+
+        /// Who waits for an end that is settled. Told once, or they wait for ever.
+        struct Ending {
+            fileprivate var result: Result<HTTPFields?, any Error>
+            fileprivate var source: Parts.Source?
+            fileprivate var waiter: CheckedContinuation<Head, any Error>?
+            fileprivate var attachment: CheckedContinuation<Void, Never>?
+            fileprivate var drained: CheckedContinuation<Void, Never>?
+
+            func tell() {
+                attachment?.resume()
+                drained?.resume()
+                switch result {
+                case .success: source?.finish()
+                case .failure(let error):
+                    source?.finish(error)
+                    waiter?.resume(throwing: error)
+                }
             }
         }
 

@@ -78,13 +78,14 @@
         /// Sends a request. Where the channel has closed meanwhile, the exchange fails without having been sent.
         func begin(_ exchange: Exchange) {
             guard let context, context.channel.isActive, self.exchange == nil else {
-                exchange.failed(
-                    MultipathHTTPError(
-                        .connectionLost, "the connection had closed before", underlying: connectionError()))
-                return ended(false)
+                let error = MultipathHTTPError(
+                    .connectionLost, "the connection had closed before", underlying: connectionError())
+                return settle(exchange, .failure(error), isReusable: false)
             }
             guard exchange.attach(NIOLoopBound(self, eventLoop: context.eventLoop)) else {
-                return ended(true)
+                ended(true)
+                if kind == .stream { context.close(promise: nil) }
+                return
             }
             self.exchange = exchange
             (isRequestComplete, hasHead, persists, discardable) = (false, false, true, nil)
@@ -144,9 +145,9 @@
             resume(exchange)
         }
 
-        func abort(_ exchange: Exchange) {
+        func abort(_ exchange: Exchange, _ error: any Error) {
             guard self.exchange === exchange else { return }
-            end(CancellationError())
+            end(error)
         }
 
         /// The reader has room again.
@@ -224,9 +225,7 @@
             let isReusable = kind == .stream || persists && isRequestComplete
             handOver(to: exchange)
             leave()
-            // The connection first: the caller's next request is to find it free.
-            ended(isReusable)
-            exchange.ended(trailers)
+            settle(exchange, .success(trailers), isReusable: isReusable)
             if kind == .http1, !isReusable || !isRequestComplete { return context.close(promise: nil) }
             if kind == .stream, !isRequestComplete { context.close(promise: nil) }
             if hasPendingRead { readOn() }
@@ -238,10 +237,20 @@
         private func end(_ error: any Error, isReusable: Bool = true) {
             guard let exchange else { return }
             leave()
-            abandoned()
-            ended(kind == .stream && isReusable)
-            exchange.failed(error)
+            settle(exchange, .failure(error), isReusable: kind == .stream && isReusable, isAbandoned: true)
             context?.close(promise: nil)
+        }
+
+        /// Settles the exchange before the connection hears of it, whose closing can't replace the reason then; and tells the caller
+        /// last, whose next request finds the connection free, or gone.
+        private func settle(
+            _ exchange: Exchange, _ result: Result<HTTPFields?, any Error>, isReusable: Bool,
+            isAbandoned: Bool = false
+        ) {
+            let ending = exchange.settle(result)
+            if isAbandoned { abandoned() }
+            ended(isReusable)
+            ending?.tell()
         }
 
         private func leave() {
@@ -274,13 +283,11 @@
             handOver(to: exchange)
             // A server that breaks the rules within a stream may do so in the next.
             let isSound = error is NIOHTTP2Errors.StreamClosed
-            if isUnprocessed(), !hasHead {
-                exchange.failed(
-                    MultipathHTTPError(.refused, "the server did not process the request", underlying: error))
-            } else {
-                exchange.failed(MultipathHTTPError(connectionError() ?? error, hasHead: hasHead))
-            }
-            end(error, isReusable: isSound)
+            let reason =
+                isUnprocessed() && !hasHead
+                ? MultipathHTTPError(.refused, "the server did not process the request", underlying: error)
+                : MultipathHTTPError(connectionError() ?? error, hasHead: hasHead)
+            end(reason, isReusable: isSound)
         }
 
         func channelInactive(context: ChannelHandlerContext) {
@@ -291,7 +298,6 @@
                     ?? MultipathHTTPError(
                         hasHead ? .bodyCutShort : .connectionLost,
                         "the connection closed before the answer was complete")
-                exchange.failed(error)
                 end(error)
             }
             context.fireChannelInactive()
@@ -311,10 +317,10 @@
             if isPaused { lastActivity = .now() }
             let due = lastActivity + exchange.stallTimeout
             guard due <= .now() else { return scheduleStallCheck(due - .now()) }
-            let error = MultipathHTTPError(
-                .stalled, "not a byte came or went for \(Double(exchange.stallTimeout.nanoseconds) / 1e9) s")
-            exchange.failed(error)
-            end(error)
+            end(
+                MultipathHTTPError(
+                    .stalled,
+                    "not a byte came or went for \(Double(exchange.stallTimeout.nanoseconds) / 1e9) s"))
         }
     }
 

@@ -74,8 +74,7 @@
                     try setDecompression(exchange.decompression)
                     handler.begin(exchange)
                 } catch {
-                    exchange.failed(MultipathHTTPError(error, hasHead: false))
-                    tell(.exchangeEnded(isReusable: false))
+                    fail(unsent: exchange, MultipathHTTPError(error, hasHead: false), isReusable: false)
                 }
             case .http2(let multiplexer): begin(exchange, multiplexer)
             case nil: preconditionFailure("a pipeline has a protocol")
@@ -102,10 +101,16 @@
 
         /// Nothing of it was sent, so that another connection may have it.
         private func fail(unsent exchange: Exchange) {
-            exchange.failed(
-                MultipathHTTPError(
-                    .connectionLost, "the connection takes no further request", underlying: failure))
-            tell(.exchangeEnded(isReusable: true))
+            let error = MultipathHTTPError(
+                .connectionLost, "the connection takes no further request", underlying: failure)
+            fail(unsent: exchange, error, isReusable: true)
+        }
+
+        /// The caller hears of it last: its next request is to find the connection as it is now.
+        private func fail(unsent exchange: Exchange, _ error: MultipathHTTPError, isReusable: Bool) {
+            let ending = exchange.settle(.failure(error))
+            tell(.exchangeEnded(isReusable: isReusable))
+            ending?.tell()
         }
 
         private func addHandlers(to stream: any Channel, _ exchange: Exchange) throws -> ExchangeHandler {

@@ -123,18 +123,39 @@
             case .complete: return true
             case .again: return false
             }
-            for try await part in body {
-                let offset = machine.received
-                try await onFileThread { try file.write(part, at: offset) }
-                machine.ingest(bytes: part.readableBytes)
-                transferred += Int64(part.readableBytes)
-                progress(
-                    TransferProgress(
-                        completed: machine.received, total: machine.total, resumed: resumed,
-                        transferred: transferred))
+            var waiting = WaitingParts()
+            do {
+                for try await part in body {
+                    waiting.append(part)
+                    if waiting.areDue { try await write(&waiting) }
+                }
+            } catch {
+                // What has arrived is gone on from.
+                try await write(&waiting)
+                throw error
             }
+            try await write(&waiting)
             try machine.checkLength()
             return true
+        }
+
+        private mutating func write(_ waiting: inout WaitingParts) async throws {
+            let (parts, count) = waiting.drain()
+            guard count > 0 else { return }
+            let (file, offset) = (file, machine.received)
+            try await onFileThread {
+                var place = offset
+                for part in parts {
+                    try file.write(part, at: place)
+                    place += Int64(part.readableBytes)
+                }
+            }
+            machine.ingest(bytes: count)
+            transferred += Int64(count)
+            progress(
+                TransferProgress(
+                    completed: machine.received, total: machine.total, resumed: resumed,
+                    transferred: transferred))
         }
 
         /// Checks the whole, and gives it its name.
@@ -152,6 +173,36 @@
                 try RandomAccessFile.rename(file.path, to: target)
                 note.remove()
             }
+        }
+    }
+
+    /// What has arrived and is not in the file yet: each write is a change of thread, which costs more than what one part is worth.
+    private struct WaitingParts {
+        /// In bytes.
+        private static let most = 1 << 20
+        /// Each keeps the whole buffer that it was read into.
+        private static let mostParts = 64
+        /// On a slow path each part is written as it comes: a kill loses no more than came in so long.
+        private static let longest = Duration.milliseconds(100)
+
+        private var parts: [ByteBuffer] = []
+        private var count = 0
+        private var lastDrain: ContinuousClock.Instant?
+
+        mutating func append(_ part: ByteBuffer) {
+            parts.append(part)
+            count += part.readableBytes
+        }
+
+        /// The first part is, too: who watches sees that it has begun.
+        var areDue: Bool {
+            guard count < Self.most, parts.count < Self.mostParts, let lastDrain else { return true }
+            return ContinuousClock.now - lastDrain >= Self.longest
+        }
+
+        mutating func drain() -> (parts: [ByteBuffer], count: Int) {
+            defer { (parts, count, lastDrain) = ([], 0, .now) }
+            return (parts, count)
         }
     }
 

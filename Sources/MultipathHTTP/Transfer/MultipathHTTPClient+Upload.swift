@@ -53,14 +53,16 @@
             while true {
                 do {
                     guard let answer = try await upload.run(self, base, limit, options) else { continue }
-                    await upload.finishNote()
-                    try await onFileThread { note.remove() }
+                    await upload.removeNote()
                     return answer
                 } catch let error as MultipathHTTPError {
-                    await upload.finishNote()
                     let (goesOn, tries) = upload.goesOn(after: error)
                     guard goesOn else {
-                        if UploadMachine.isRefusal(error) { try await onFileThread { note.remove() } }
+                        if UploadMachine.isRefusal(error) {
+                            await upload.removeNote()
+                        } else {
+                            await upload.finishNote()
+                        }
                         throw error
                     }
                     if tries <= 1 { backoff.succeeded() }
@@ -156,6 +158,14 @@
 
         /// Returns when the note is written as far as it ever will be: what is removed then stays away.
         func finishNote() async { await state.withLock { $0.noting }?.value }
+
+        /// The note is of no more use. That of an upload of the same file to another place stays.
+        func removeNote() async {
+            await finishNote()
+            try? await onFileThread { [note, url] in
+                if note.read().map({ $0.url == url }) ?? true { note.remove() }
+            }
+        }
 
         private func part(from offset: Int64, _ length: Int64) -> HTTPRequestBody {
             .once(length: length - offset) { [self] writer in

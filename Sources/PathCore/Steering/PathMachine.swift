@@ -184,6 +184,9 @@ struct PathMachine: Sendable {
     /// One did not leave this machine: that none is answered is no verdict.
     mutating func probeFailed() { state.probing?.wasAsked = false }
 
+    /// Other connections have heard that its probes went unanswered.
+    mutating func verdictShared() { state.probing?.isShared = true }
+
     /// The answers that did not come in time are given it anew.
     mutating func prolongProbing(at now: MonotonicTime) { state.probing?.prolong(at: now) }
 

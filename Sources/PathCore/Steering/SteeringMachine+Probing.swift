@@ -9,6 +9,7 @@ extension SteeringMachine {
         guard probes, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
             paths[path].beginProbing(cause, least: leastProbes(of: path, cause, at: now), tuning)
         else { return }
+        if cause != .measurement { probeStandbys(insteadOf: path, at: now) }
         advanceProbing(path, at: now)
     }
 
@@ -80,19 +81,25 @@ extension SteeringMachine {
         {
             return timers.set(timer, at: due)
         }
-        paths[path].noteProbe(isAnswered: false, tuning)
         switch probing.cause {
         case .measurement:
+            paths[path].noteProbe(isAnswered: false, tuning)
             paths[path].measurementTimedOut(plan, tuning)
             timers.set(.connection(.review), at: now)
         case .trouble(let trouble):
-            if !isThin {
+            if !isThin, !probing.isShared {
+                paths[path].verdictShared()
                 reconciler.add(
                     .share(
                         PathVerdict(
                             interface: subflow.route.interface, remote: subflow.remote.address,
                             trouble: trouble, since: probing.first)))
             }
+            if let due = verdictDue(at: now) {
+                agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+                return timers.set(timer, at: due)
+            }
+            paths[path].noteProbe(isAnswered: false, tuning)
             weigh(.probesUnanswered(trouble), on: path, at: now)
         }
     }

@@ -110,6 +110,8 @@ package final class SteeringTuning: @unchecked Sendable {
     /// How often that is an excuse until none has come for so long.
     var mostExcuses = 3
     var excuseMemory = Duration.seconds(5)
+    /// By how many times the longest of those a wake-up must be late to be an excuse beyond them.
+    var strangeLateness = 4
 
     // MARK: Silence
 

@@ -41,8 +41,13 @@
         private let counter: Counter
         let port: Int
 
-        /// - Parameter tls: nil for a server without TLS.
-        init(tls: NIOSSLContext? = nil, _ manner: @escaping Manner) async throws {
+        /// - Parameters:
+        ///   - tls: nil for a server without TLS.
+        ///   - isRequest: whether what has come since the last answer is one to answer; an HTTP/1.1 head unless given.
+        init(
+            tls: NIOSSLContext? = nil, isRequest: @escaping @Sendable (Int, ByteBuffer) -> Bool = hasHead,
+            _ manner: @escaping Manner
+        ) async throws {
             let counter = Counter()
             self.counter = counter
             channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -53,11 +58,13 @@
                             try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
                         }
                         try channel.pipeline.syncOperations.addHandler(
-                            Script(counter.next(), manner, counter))
+                            Script(counter.next(), isRequest, manner, counter))
                     }
                 }.bind(host: "127.0.0.1", port: 0).get()
             port = channel.localAddress?.port ?? 0
         }
+
+        static let hasHead: @Sendable (Int, ByteBuffer) -> Bool = { String(buffer: $1).contains("\r\n\r\n") }
 
         /// The same answer for every request.
         convenience init(always answer: Answer) async throws { try await self.init { _, _ in answer } }
@@ -88,21 +95,26 @@
             typealias OutboundOut = ByteBuffer
 
             private let number: Int
+            private let isRequest: @Sendable (Int, ByteBuffer) -> Bool
             private let manner: Manner
             private let counter: Counter
-            private var pending = ""
+            private var pending = ByteBuffer()
 
-            init(_ number: Int, _ manner: @escaping Manner, _ counter: Counter) {
+            init(
+                _ number: Int, _ isRequest: @escaping @Sendable (Int, ByteBuffer) -> Bool,
+                _ manner: @escaping Manner, _ counter: Counter
+            ) {
                 self.number = number
+                self.isRequest = isRequest
                 self.manner = manner
                 self.counter = counter
             }
 
             func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-                pending += String(buffer: unwrapInboundIn(data))
-                guard pending.contains("\r\n\r\n") else { return }
-                let request = pending
-                pending = ""
+                pending.writeImmutableBuffer(unwrapInboundIn(data))
+                guard isRequest(number, pending) else { return }
+                let request = String(buffer: pending)
+                pending.clear()
                 counter.state.withLock { $0.requests.append(request) }
                 guard let answer = manner(number, request) else { return }
                 let loop = context.eventLoop

@@ -87,4 +87,20 @@ struct HandoffTests {
             until: .milliseconds(3500))
         #expect(try Self.delay(world, .noCarrier) < 3)
     }
+
+    @Test("knows what the peer has of an upload when a silent path is found dead")
+    func silent() throws {
+        var story = Self.story(.upload(every: .milliseconds(1)), .open(0, upwards: false, downwards: false))
+        // It answers later than the probes' time.
+        (story.paths[1].upwards, story.paths[1].downwards) = (40_000_000, 40_000_000)
+        let world = story.run(until: .milliseconds(3600))
+        let lines = world.lines(from: Self.loss)
+        let asked = try #require(
+            world.steps.first { $0.time >= Self.loss.wholeNanoseconds && $0.action == .probeIdle })
+        let left = try #require(world.time(of: .left("wlan0", because: .trouble(.noAcknowledgement))))
+        // The round trip of what stands by.
+        #expect(80...95 ~= left - Double(asked.time) / 1e6, "\(lines)")
+        #expect(lines.filter { $0 == "probe what is idle" }.count == 1, "\(lines)")
+        #expect(lines.filter { $0.hasPrefix("share") } == ["share wlan0"], "\(lines)")
+    }
 }

@@ -29,6 +29,28 @@ struct LatenessTests {
         #expect(!world.events().contains { if case .failed = $0.event { true } else { false } })
     }
 
+    @Test(
+        "takes none for dead because of that where it has often been a little late before",
+        arguments: [
+            SimulatedTraffic.Pattern.upload(every: .milliseconds(5)), .download(every: .milliseconds(5)),
+        ])
+    func noVerdictWhereLateBefore(pattern: SimulatedTraffic.Pattern) {
+        var story = story(.handover, pattern)
+        story.freezes =
+            (0..<8).map { number in
+                let begin = Duration.milliseconds(1000 + 120 * number)
+                return begin...begin + .milliseconds(40)
+            } + [Self.frozen]
+        // A hole in its way has it ask just before, and is over long before it runs again.
+        story.changes = [
+            (.milliseconds(1940), .open(0, upwards: false, downwards: false)),
+            (.milliseconds(2200), .open(0, upwards: true, downwards: true)),
+        ]
+        let world = story.run(until: .seconds(4))
+        #expect(world.moves == 0)
+        #expect(!world.events().contains { if case .failed = $0.event { true } else { false } })
+    }
+
     @Test("and has a server take none for dead, which can't ask")
     func server() {
         var story = story(.handover, .download(every: .milliseconds(5)))

@@ -35,6 +35,8 @@ struct Probing: Sendable, Hashable {
     private(set) var count = 0
     /// Whether all that were sent left this machine.
     var wasAsked = true
+    /// Whether other connections have heard that they went unanswered.
+    var isShared = false
     /// When the first and the latest were sent.
     private(set) var first = MonotonicTime.zero
     private(set) var latest = MonotonicTime.zero
