@@ -155,8 +155,12 @@ struct RunTests {
             setsid $run -q -- bash counting &
             group=$!
             wait_for "the program" test -s ready
+            wait_for "the witness" pgrep -x path-witness
+            witness=$(pgrep -n -x path-witness)
             kill -USR1 -- -$group
             wait_for "the first" grep -qx 1 count
+            # One that comes before mprun has looked at the first is one with it: it has, when it has another witness.
+            wait_for "mprun" bash -c "test \"\$(pgrep -n -x path-witness)\" != '$witness'"
             kill -USR1 $group
             wait_for "the second" grep -qx 2 count
             kill -USR1 -- -$group
