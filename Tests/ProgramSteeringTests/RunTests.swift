@@ -238,8 +238,8 @@ struct RunTests {
             Self.daemon + """
                 $plain $run --prohibit wwan0 --list -- $probe kinds "kill -STOP $server" $echo > told 2>&1
                 grep "^command" told
-                # Each is TCP, or mpathd has prepared it.
-                grep " to " told | grep mptcp | grep -v "mptcp, steers" || echo "none"
+                # Each is TCP, or mpathd has prepared it; else its connect is refused.
+                grep " to " told | grep -e mptcp -e refused | grep -v "mptcp, steers" || echo "none"
                 cat told >&2
                 """)
         #expect(outcome.output == "command 0\nnone\n", "\(outcome)")
