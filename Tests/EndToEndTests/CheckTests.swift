@@ -33,7 +33,7 @@ extension Labs {
             Case(scenario: "one-way-loss", expected: ["lossy wlan0 1"]),
             Case(scenario: "elevator", start: 5, expected: ["path_silent - 1"]),
             // Wi-Fi is silent from the eighth second to the tenth.
-            Case(scenario: "train", start: 8, expected: ["lossy wlan0 1", "flapping wlan0 1"]),
+            Case(scenario: "train", start: 7, expected: ["lossy wlan0 1", "flapping wlan0 1"]),
             Case(scenario: "middlebox-strip", expected: ["mptcp_stripped wlan0 1"]),
             Case(scenario: "middlebox-drop", expected: ["mptcp_dropped wlan0 1"]),
             Case(scenario: "tcp-only-server", expected: ["none - 0"], said: "does not speak MPTCP"),

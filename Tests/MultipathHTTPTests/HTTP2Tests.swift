@@ -115,6 +115,17 @@
             _ = try? channel.finish(acceptAlreadyClosed: true)
         }
 
+        @Test("has no answer where the stream ends behind an interim one, however late that is asked for")
+        func headless() async throws {
+            let exchange = Exchange(
+                try MultipathHTTPClient.request(.get, "https://127.0.0.1/"), .none,
+                stallTimeout: .seconds(60),
+                decompression: .disabled, record: MetricsRecord())
+            exchange.ended(nil)
+            let error = await #expect(throws: MultipathHTTPError.self) { _ = try await exchange.head() }
+            #expect(error?.code == .malformedAnswer)
+        }
+
         /// What a server sends after its settings.
         static let floods: [(name: String, bytes: [UInt8])] = [
             ("settings", Frame.many(5_000, Frame.settings)), ("pings", Frame.many(5_000, Frame.ping)),

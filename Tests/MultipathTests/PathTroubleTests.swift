@@ -141,7 +141,9 @@ struct PathTroubleTests {
 
     /// The netlink socket of this process that is a member of groups.
     private static var notificationDescriptor: CInt? {
-        let table = (try? String(contentsOfFile: "/proc/net/netlink", encoding: .utf8)) ?? ""
+        // `String(contentsOfFile:)` takes one page of such a file.
+        let bytes = try? FileHandle(forReadingAtPath: "/proc/net/netlink")?.readToEnd()
+        let table = String(decoding: bytes ?? Data(), as: UTF8.self)
         let members = Set(
             table.split(separator: "\n").dropFirst().map { $0.split(separator: " ") }
                 .filter { $0.count > 9 && $0[3] != "00000000" }.map { "socket:[\($0[9])]" })

@@ -50,16 +50,26 @@ extension ConnectionFollower {
 
     func book(_ naming: TransferMeter.Naming) { state.withLock { _ = sample(&$0, naming) } }
 
-    /// - Returns: whether a probe was sent that is to be ended soon (`endIdleProbe`).
-    func probeIdle() -> Bool {
+    /// What became of a keepalive probe.
+    enum IdleProbe {
+        /// It is to be ended soon (`endIdleProbe`).
+        case sent
+        /// The descriptor is being borrowed for it.
+        case borrowed
+        case impossible
+    }
+
+    func probeIdle() -> IdleProbe {
         let (isSent, loan) = state.withLock { state -> (Bool, DescriptorLoan?) in
             // The one before has changed the settings that this one would take for the user's.
             guard state.probe == nil else { return (false, nil) }
             if let number = state.socket?.number { state.probe = KeepaliveProbe(number) }
             return (state.probe != nil, state.socket?.loan ?? nil)
         }
-        loan? { [weak self] number in self?.probeIdle(borrowing: number) }
-        return isSent
+        if isSent { return .sent }
+        guard let loan else { return .impossible }
+        loan { [weak self] number in self?.probeIdle(borrowing: number) }
+        return .borrowed
     }
 
     private func probeIdle(borrowing number: CInt) {

@@ -201,10 +201,15 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func withDescriptor(_ body: @escaping (CInt) -> Void) { follower?.withDescriptor(body) }
 
-    func probeIdle() {
-        guard follower?.probeIdle() == true else { return }
-        _ = runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak follower] in
-            follower?.endIdleProbe()
+    func probeIdle() -> Bool {
+        switch follower?.probeIdle() {
+        case .sent?:
+            _ = runtime.thread.schedule(at: .now.advanced(by: KeepaliveProbe.leaves)) { [weak follower] in
+                follower?.endIdleProbe()
+            }
+            return true
+        case .borrowed?: return true
+        case .impossible?, nil: return false
         }
     }
 

@@ -8,7 +8,8 @@ protocol SteeringHost: AnyObject {
     /// Books what the subflows have carried so far.
     func book(_ naming: TransferMeter.Naming)
     /// Has the kernel send a keepalive probe on each subflow that is idle.
-    func probeIdle()
+    /// - Returns: false where it sends none, by all that is known now.
+    func probeIdle() -> Bool
     /// The subflow that the connection came about with has ended.
     func firstSubflowEnded()
     /// How far the connection can be steered has changed.
@@ -175,7 +176,7 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
             case .share(let verdict):
                 // Not from inside the machine's own list of actions.
                 runtime.thread.submit { [self] in runtime.steering.share(verdict, of: self) }
-            case .probeIdle: host.probeIdle()
+            case .probeIdle: if !host.probeIdle() { machine.idleProbeFailed() }
             case .firstSubflowEnded: host.firstSubflowEnded()
             case .widenReceiveBuffer: host.withDescriptor(ReceiveBuffer.widen)
             case .preparedToEnd: endPreparation()

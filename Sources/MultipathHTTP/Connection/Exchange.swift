@@ -129,10 +129,11 @@
             }
         }
 
-        /// Ends it, from any thread, unless it has ended.
+        /// Ends it, from any thread, unless it has ended. On a connection's loop, which may know the reason better and tells its
+        /// connection first.
         func abort(_ error: any Error) {
-            failed(error)
-            onLoop { $0.abort($1) }
+            if state.withLock({ $0.handler == nil }) { failed(error) }
+            onLoop { $0.abort($1, error) }
         }
 
         private func onLoop(_ body: @escaping @Sendable (ExchangeHandler, Exchange) -> Void) {
@@ -260,6 +261,11 @@
         func settle(_ result: Result<HTTPFields?, any Error>) -> Ending? {
             let ending = state.withLock { state -> Ending? in
                 guard state.end == nil else { return nil }
+                var result = result
+                // HTTP/2 has heads of interim answers that end the stream.
+                if case .success = result, state.source == nil {
+                    result = .failure(MultipathHTTPError(.malformedAnswer, "the answer has no head"))
+                }
                 state.end = result
                 if case .success = result { state.handler = nil }
                 if case .failure(let error) = result, state.source == nil, state.waiter == nil {
@@ -285,11 +291,7 @@
                 attachment?.resume()
                 drained?.resume()
                 switch result {
-                case .success:
-                    source?.finish()
-                    // An end without a head is none that a parser tells.
-                    waiter?.resume(
-                        throwing: MultipathHTTPError(.malformedAnswer, "the answer has no head"))
+                case .success: source?.finish()
                 case .failure(let error):
                     source?.finish(error)
                     waiter?.resume(throwing: error)

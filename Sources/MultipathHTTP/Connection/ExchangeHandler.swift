@@ -83,7 +83,9 @@
                 return settle(exchange, .failure(error), isReusable: false)
             }
             guard exchange.attach(NIOLoopBound(self, eventLoop: context.eventLoop)) else {
-                return ended(true)
+                ended(true)
+                if kind == .stream { context.close(promise: nil) }
+                return
             }
             self.exchange = exchange
             (isRequestComplete, hasHead, persists, discardable) = (false, false, true, nil)
@@ -143,9 +145,9 @@
             resume(exchange)
         }
 
-        func abort(_ exchange: Exchange) {
+        func abort(_ exchange: Exchange, _ error: any Error) {
             guard self.exchange === exchange else { return }
-            end(CancellationError())
+            end(error)
         }
 
         /// The reader has room again.
@@ -239,8 +241,8 @@
             context?.close(promise: nil)
         }
 
-        /// The reason first, which what the connection does next does not change; then the connection, because the caller's next
-        /// request is to find it free, or not to find it where it has failed; the caller last.
+        /// Settles the exchange before the connection hears of it, whose closing can't replace the reason then; and tells the caller
+        /// last, whose next request finds the connection free, or gone.
         private func settle(
             _ exchange: Exchange, _ result: Result<HTTPFields?, any Error>, isReusable: Bool,
             isAbandoned: Bool = false

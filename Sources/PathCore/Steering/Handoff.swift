@@ -4,7 +4,8 @@
 // (MPTCP_SEND_BURST_SIZE, net/mptcp/protocol.c), from the last word it had of the peer on. The acknowledgements that
 // were under way when the path was lost never come, so the peer has the most of that already; and a path that stood
 // by sends it in the steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips
-// later. To learn first what the peer has takes one (`PeerQuestion`). It can be asked once a second, so it is asked when the last that is on the lost path's way will have arrived: where queues are full that takes longer than the question
+// later. To learn first what the peer has takes one (`StandbyProbe`). It can be asked once a second, so it is asked when
+// the last that is on the lost path's way will have arrived: where queues are full that takes longer than the question
 // does over an idle path, and what came after it would be sent again in vain.
 //
 // Download: without a route nothing can be sent over the path, but what is on its way to us still arrives, for a round
@@ -15,7 +16,7 @@
 struct Handoff: Sendable {
     private enum Wait: Sendable {
         /// For the peer's word on what it has.
-        case word(PeerQuestion)
+        case word(StandbyProbe)
         /// For the rest of what is on its way, on this subflow.
         case rest(on: SubflowID)
     }
@@ -34,15 +35,16 @@ struct Handoff: Sendable {
     /// - Parameters:
     ///   - lost: why each path is lost that is.
     ///   - outstanding: bytes that the peer has not acknowledged.
+    ///   - sent: what it has been asked already, and has not answered yet: the kernel asks no second time.
     /// - Returns: nil where nothing is worth waiting for.
     init?(
         of lost: [PathKey: MoveReason], _ subflows: SubflowTable, _ paths: PathTable, outstanding: UInt64,
-        at now: MonotonicTime, _ tuning: SteeringTuning
+        sent: StandbyProbe?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) {
         let all = subflows.all
         guard let left = all.first(where: { lost[$0.path] != nil && $0.role == .data && !$0.isBackup }),
             case .trouble(let trouble) = lost[left.path],
-            let other = PeerQuestion.standby(in: subflows, paths, notOver: { lost[$0] != nil })
+            let other = StandbyProbe.standbys(subflows, paths, notOver: { lost[$0] != nil }).first
         else { return nil }
         if left.stream.isBulk {
             guard trouble == .routeGone, let sample = left.progress.latest else { return nil }
@@ -54,12 +56,15 @@ struct Handoff: Sendable {
         }
         guard let sample = other.progress.latest, Self.isWorthAsking(left, outstanding, tuning)
         else { return nil }
-        let pause = Self.pauseBeforeAsking(left, sample, tuning)
-        guard let question = PeerQuestion(over: other, after: pause, at: now, tuning) else { return nil }
-        wait = .word(question)
-        asksAt = now.advanced(by: pause)
+        let pause = sent == nil ? Self.pauseBeforeAsking(left, sample, tuning) : .zero
+        guard
+            let probe = sent
+                ?? StandbyProbe(subflows, paths, notOver: { lost[$0] != nil }, after: pause, at: now, tuning)
+        else { return nil }
+        wait = .word(probe)
         began = now.advanced(by: pause)
-        due = question.due
+        asksAt = sent == nil ? began : nil
+        due = probe.due
     }
 
     /// How much longer the last of what is on its way takes to the peer than a question over a path that stands by.
@@ -93,8 +98,7 @@ struct Handoff: Sendable {
     ) -> Bool {
         guard now < due else { return true }
         switch wait {
-        case .word(let question):
-            return question.isDone(subflows, at: now) { lost[$0] != nil }
+        case .word(let probe): return probe.isDone(subflows, at: now) { lost[$0] != nil }
         case .rest(let id):
             let waited = began.duration(to: now)
             guard subflows.contains(id), case .trouble(.routeGone) = lost[subflows[id].path],

@@ -6,9 +6,9 @@ struct Lateness: Sendable {
     /// The last, whether it was an excuse, and the last that was one.
     var at = MonotonicTime.zero
     var excusedAt = MonotonicTime.zero
-    /// How many were one since none was late for long.
+    /// How many were one, since the last time without a late one (`excuseMemory`).
     var count = 0
-    /// By how much the latest of those was late.
+    /// By how much the longest of those was late that were one lately.
     var longest = Duration.zero
 }
 
@@ -18,8 +18,10 @@ extension SteeringMachine {
     /// - Returns: whether there is anything to steer.
     mutating func wakes(at now: MonotonicTime) -> Bool {
         guard takesInput else { return false }
-        if let late = agenda.nextDeadline?.duration(to: now), late >= tuning.lateness {
-            wasLate(by: late, at: now)
+        // What stood still once is late once, however much waited for it.
+        if let due = agenda.nextDeadline {
+            let late = max(due, lateness.at).duration(to: now)
+            if late >= tuning.lateness { wasLate(by: late, at: now) }
         }
         return true
     }
@@ -27,12 +29,13 @@ extension SteeringMachine {
     /// Has all that is waited for begin anew. Some times in a row only: a process that is always late has to judge all the same.
     /// But one that is often a little late stood still all the same where it is late by many times that.
     private mutating func wasLate(by late: Duration, at now: MonotonicTime) {
-        if lateness.at.duration(to: now) >= tuning.excuseMemory { lateness = Lateness() }
+        if lateness.at.duration(to: now) >= tuning.excuseMemory { lateness.count = 0 }
+        if lateness.excusedAt.duration(to: now) >= tuning.excuseMemory { lateness.longest = .zero }
         lateness.at = now
-        let isStrange = late >= lateness.longest * tuning.strangeLateness
-        lateness.longest = max(lateness.longest, late)
-        guard lateness.count < tuning.mostExcuses || isStrange else { return }
+        guard lateness.count < tuning.mostExcuses || late >= lateness.longest * tuning.strangeLateness
+        else { return }
         lateness.count += 1
+        lateness.longest = max(lateness.longest, late)
         lateness.excusedAt = now
         reconciler.subflows.updateEach { subflow in
             subflow.progress.excuse(at: now)

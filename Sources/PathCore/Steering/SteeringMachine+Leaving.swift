@@ -34,7 +34,9 @@ extension SteeringMachine {
         let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
         guard isAllowed,
             var handoff = handoff
-                ?? Handoff(of: lost, reconciler.subflows, paths, outstanding: outstanding, at: now, tuning),
+                ?? Handoff(
+                    of: lost, reconciler.subflows, paths, outstanding: outstanding,
+                    sent: verdictDue(at: now) == nil ? nil : standbyProbe, at: now, tuning),
             !handoff.isDone(lost, reconciler.subflows, at: now, tuning)
         else { return false }
         var due = handoff.due

@@ -11,7 +11,7 @@ extension SteeringMachine {
             switch effect {
             case .tellSuspected(let trouble):
                 tell(.suspected(name(path), trouble))
-                askWhatHasArrived(insteadOf: path, at: now)
+                probeStandbys(insteadOf: path, at: now)
             case .tellCleared: tell(.cleared(name(path)))
             case .tellFailed(let trouble): tell(.failed(name(path), trouble))
             case .tellAnswered: tell(.answered(name(path)))
@@ -20,14 +20,22 @@ extension SteeringMachine {
         }
     }
 
-    /// Asks what the peer has, before anything is known: the answer is to be there with the verdict.
-    private mutating func askWhatHasArrived(insteadOf path: PathKey, at now: MonotonicTime) {
-        guard outstanding >= UInt64(tuning.firstWindows),
-            let standby = PeerQuestion.standby(in: reconciler.subflows, paths, notOver: { $0 == path }),
-            let question = PeerQuestion(over: standby, at: now, tuning)
+    /// Asks over what stands by what the peer has, before anything is known of a path: the answer is to be there with the verdict.
+    mutating func probeStandbys(insteadOf path: PathKey, at now: MonotonicTime) {
+        guard verdictDue(at: now) == nil, outstanding >= UInt64(tuning.firstWindows),
+            let probe = StandbyProbe(
+                reconciler.subflows, paths, notOver: { $0 == path }, at: now, tuning)
         else { return }
         reconciler.add(.probeIdle)
-        peerQuestion = (path, question)
+        standbyProbe = probe
+    }
+
+    /// When a verdict is drawn at the latest that waits for the peer's word on what it has; nil where none waits for that.
+    func verdictDue(at now: MonotonicTime) -> MonotonicTime? {
+        guard let standbyProbe,
+            !standbyProbe.isDone(reconciler.subflows, at: now, isLost: { !paths[$0].state.isGood })
+        else { return nil }
+        return standbyProbe.due
     }
 
     /// Has a subflow carry or stand by, now or when the kernel takes such an order.

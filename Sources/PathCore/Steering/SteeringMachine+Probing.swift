@@ -9,6 +9,7 @@ extension SteeringMachine {
         guard probes, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
             paths[path].beginProbing(cause, least: leastProbes(of: path, cause, at: now), tuning)
         else { return }
+        if cause != .measurement { probeStandbys(insteadOf: path, at: now) }
         advanceProbing(path, at: now)
     }
 
@@ -94,21 +95,13 @@ extension SteeringMachine {
                             interface: subflow.route.interface, remote: subflow.remote.address,
                             trouble: trouble, since: probing.first)))
             }
-            if let due = awaitsPeer(before: path, at: now) { return timers.set(timer, at: due) }
+            if let due = verdictDue(at: now) {
+                agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+                return timers.set(timer, at: due)
+            }
             paths[path].noteProbe(isAnswered: false, tuning)
             weigh(.probesUnanswered(trouble), on: path, at: now)
         }
-    }
-
-    /// Whether a verdict waits for the peer's word on what it has.
-    ///
-    /// - Returns: until when; nil where it doesn't.
-    private mutating func awaitsPeer(before path: PathKey, at now: MonotonicTime) -> MonotonicTime? {
-        guard let (suspect, question) = peerQuestion, suspect == path,
-            !question.isDone(reconciler.subflows, at: now, isLost: { paths[$0].hasFailed })
-        else { return nil }
-        agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
-        return question.due
     }
 
     /// Whether anything has come in over a path since a time. Bytes that carry nothing on count for as long as the repair

@@ -208,6 +208,11 @@ extension SteeringMachine {
             let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
             guard now.advanced(by: .zero - silence) < verdict.since else { continue }
             if subflow.remote.address == verdict.remote {
+                guard verdictDue(at: now) == nil else {
+                    sharedVerdicts.append(verdict)
+                    agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+                    continue
+                }
                 weigh(.sharedVerdict(verdict.trouble), on: subflow.path, at: now)
             } else if subflow.progress.waitingSince != nil {
                 probe(subflow.path, .trouble(verdict.trouble), at: now)

@@ -36,8 +36,8 @@ package struct SteeringMachine: Sendable {
     var gap = GapDetector()
     /// While a lost path is not left yet.
     var handoff: Handoff?
-    /// What the peer was asked when a path became suspect: that path's verdict waits for the answer.
-    var peerQuestion: (suspect: PathKey, question: PeerQuestion)?
+    /// What the peer was asked when a path became suspect: a verdict waits for the answer.
+    var standbyProbe: StandbyProbe?
     /// Whether what is lost by the latest snapshot is still to be found.
     var hasNewPaths = false
     var lateness = Lateness()
@@ -265,6 +265,9 @@ package struct SteeringMachine: Sendable {
         answered(path, after: time, at: now)
         return pass(at: now)
     }
+
+    /// No keepalive probe could be sent: none will be answered.
+    package mutating func idleProbeFailed() { standbyProbe = nil }
 
     /// A probe of a path could not be started. That says nothing of the path.
     package mutating func probeFailed(_ path: PathKey, at now: MonotonicTime) -> [SteeringAction] {

@@ -41,6 +41,11 @@ struct LatenessTests {
                 let begin = Duration.milliseconds(1000 + 120 * number)
                 return begin...begin + .milliseconds(40)
             } + [Self.frozen]
+        // A hole in its way has it ask just before, and is over long before it runs again.
+        story.changes = [
+            (.milliseconds(1940), .open(0, upwards: false, downwards: false)),
+            (.milliseconds(2200), .open(0, upwards: true, downwards: true)),
+        ]
         let world = story.run(until: .seconds(4))
         #expect(world.moves == 0)
         #expect(!world.events().contains { if case .failed = $0.event { true } else { false } })
