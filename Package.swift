@@ -389,7 +389,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "MultipathTests", dependencies: ["Multipath", "MultipathTesting", "LabNet", "TestSupport"],
+            name: "MultipathTests",
+            dependencies: ["Multipath", "MultipathTesting", "LabNet", "PathBroker", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "MultipathDNSTests",

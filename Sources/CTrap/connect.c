@@ -152,6 +152,30 @@ static uint64_t inode_of(int socket) {
     return fstat(socket, &file) == 0 ? file.st_ino : 0;
 }
 
+// Has a socket that the program has not bound leave by the interface that is known for its destination, which the message says then.
+//
+// Returns whether the call may go on. Where paths are prohibited it may only by a known interface: what the policy has not judged
+// leads anywhere, such as a socket that the program has bound, or one whose further paths the kernel chooses.
+static int bind_as_known(int socket, struct trap_message *message) {
+    const struct destination *known = place_of(message);
+    if (run->launch->is_strict && message->flags & TRAP_UNPREPARED) return 0;
+    if (message->flags & TRAP_IS_BOUND || !is_known(known, message)) return !run->launch->is_strict;
+    message->interface = known->interface;
+    return bind_to(socket, message->cookie, known->interface) || !run->launch->is_strict;
+}
+
+// Answers a call without the policy, and closes the duplicate.
+static void leave_as_known(uint64_t id, int socket, struct trap_message *message) {
+    int may_go_on = bind_as_known(socket, message);
+    // First: this process is to hold the socket no longer than the call is held.
+    close(socket);
+    if (!may_go_on) return trap_answer(id, ENETUNREACH, 0);
+    trap_let_go(id);
+    // It has connected, and is not to be prepared any more.
+    message->flags &= ~(uint32_t)TRAP_UNPREPARED;
+    trap_tell(message);
+}
+
 // Where paths are prohibited a call that may lead anywhere is refused; where it can't come to anything the kernel says so.
 static void leave_unexamined(uint64_t id, pid_t thread, int error) {
     if (run->launch->is_strict && error != EFAULT && error != ESRCH) {
@@ -196,54 +220,49 @@ void trap_take_connect(const struct trap_notification *call) {
     int is_unprepared = protocol == TRAP_PROTOCOL_MPTCP && *trap_unprepared_place(message.cookie) == message.cookie
         && is_fresh(socket) && atomic_load(&page->policy_is_ready);
     if (is_bound(socket, message.cookie, message.own)) message.flags |= TRAP_IS_BOUND;
-    const struct destination *known = place_of(&message);
     remember(&message);
-    int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(known, &message);
-    if (is_decided && !is_unprepared) {
-        if (!(message.flags & TRAP_IS_BOUND)) {
-            message.interface = known->interface;
-            if (!bind_to(socket, message.cookie, known->interface) && run->launch->is_strict) {
-                close(socket);
-                return trap_answer(call->id, ENETUNREACH, 0);
-            }
-        }
-    } else {
-        if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
-        int patience = run->launch->is_strict ? STRICT_PATIENCE
-            : trap_policy_patience(
-                message.flags & TRAP_NONBLOCKING ? run->launch->patience : run->launch->blocking_patience);
-        if (is_unprepared) {
-            message.flags |= TRAP_UNPREPARED;
-            message.deadline = (uint64_t)(trap_milliseconds() + patience) * 1000000;
-            patience += message.flags & TRAP_NONBLOCKING ? GRACE : BLOCKING_GRACE;
-        }
-        struct trap_parked *waiting = patience > 0 ? trap_park(call->id, patience) : NULL;
-        if (waiting) {
-            message.sequence = waiting->sequence;
-            if (message.flags & TRAP_IS_BOUND) message.interface = (uint32_t)trap_option(socket, BIND_TO_INTERFACE);
-            waiting->socket = socket;
-            waiting->question = message;
-            waiting->is_asked = trap_ask(waiting, 0) == 0;
-            if (waiting->is_asked || run->launch->is_strict) return;
-            message.sequence = 0;
-            message.flags &= ~(uint32_t)TRAP_UNPREPARED;
-            // `unpark` closes the duplicate.
-            trap_unpark(waiting);
-            trap_let_go(call->id);
-            return trap_tell(&message);
-        }
-        if (run->launch->is_strict) {
-            close(socket);
-            return trap_answer(call->id, ENETUNREACH, 0);
-        }
+    int is_decided = message.flags & TRAP_IS_BOUND ? !run->launch->is_strict : is_known(place_of(&message), &message);
+    if (is_decided && !is_unprepared) return leave_as_known(call->id, socket, &message);
+    if (fcntl(socket, F_GETFL) & O_NONBLOCK) message.flags |= TRAP_NONBLOCKING;
+    int patience = run->launch->is_strict ? STRICT_PATIENCE
+        : trap_policy_patience(
+            message.flags & TRAP_NONBLOCKING ? run->launch->patience : run->launch->blocking_patience);
+    if (is_unprepared) {
+        message.flags |= TRAP_UNPREPARED;
+        message.deadline = (uint64_t)(trap_milliseconds() + patience) * 1000000;
+        patience += message.flags & TRAP_NONBLOCKING ? GRACE : BLOCKING_GRACE;
     }
-    close(socket);
-    trap_let_go(call->id);
-    trap_tell(&message);
+    struct trap_parked *waiting = patience > 0 ? trap_park(call->id, patience) : NULL;
+    if (waiting) {
+        message.sequence = waiting->sequence;
+        if (message.flags & TRAP_IS_BOUND) message.interface = (uint32_t)trap_option(socket, BIND_TO_INTERFACE);
+        waiting->socket = socket;
+        waiting->question = message;
+        waiting->is_asked = trap_ask(waiting, 0) == 0;
+        if (waiting->is_asked || run->launch->is_strict) return;
+        message.sequence = 0;
+        // `leave_as_known` closes it.
+        waiting->socket = -1;
+        trap_unpark(waiting);
+    }
+    leave_as_known(call->id, socket, &message);
+}
+
+// Answers a parked call, whose socket is as it is to be where there is no error.
+static void finish(struct trap_parked *call, int error) {
+    uint64_t id = call->id;
+    // First: this process is to hold the socket no longer than the call is held.
+    close(call->socket);
+    call->socket = -1;
+    if (error) {
+        trap_answer(id, error, 0);
+    } else {
+        trap_let_go(id);
+    }
+    trap_unpark(call);
 }
 
 void trap_settle_connect(struct trap_parked *call, const struct trap_message *verdict) {
-    uint64_t id = call->id;
     int error = verdict->error;
     uint64_t *unprepared = trap_unprepared_place(call->question.cookie);
     // Another may have come to stand there.
@@ -260,15 +279,11 @@ void trap_settle_connect(struct trap_parked *call, const struct trap_message *ve
             memcpy(known->address, call->question.address, sizeof known->address);
         }
     }
-    // First: this process is to hold the socket no longer than the call is held.
-    close(call->socket);
-    call->socket = -1;
-    if (error) {
-        trap_answer(id, error, 0);
-    } else {
-        trap_let_go(id);
-    }
-    trap_unpark(call);
+    finish(call, error);
+}
+
+void trap_give_connect_up(struct trap_parked *call) {
+    finish(call, bind_as_known(call->socket, &call->question) ? 0 : ENETUNREACH);
 }
 
 // A duplicate of a descriptor of the caller's, where it is that socket still; -1 with errno.

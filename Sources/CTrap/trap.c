@@ -111,10 +111,7 @@ static void take_socket(const struct trap_notification *call) {
 
 // The policy has not answered in time.
 static void give_up(struct trap_parked *call) {
-    if (call->socket >= 0) {
-        struct trap_message verdict = {.error = run->launch->is_strict ? ENETUNREACH : 0};
-        return trap_settle_connect(call, &verdict);
-    }
+    if (call->socket >= 0) return trap_give_connect_up(call);
     inject_own(call->id, call->question.thread, call->question.family, call->type);
     trap_unpark(call);
 }

@@ -42,6 +42,8 @@ int trap_option(int socket, int name);
 void trap_take_connects(struct trap_run *run);
 void trap_take_connect(const struct trap_notification *call);
 void trap_settle_connect(struct trap_parked *call, const struct trap_message *verdict);
+// The policy has not answered in time.
+void trap_give_connect_up(struct trap_parked *call);
 void trap_repeat_connects(void);
 void trap_lend(const struct trap_message *request);
 

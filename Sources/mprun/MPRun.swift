@@ -91,7 +91,9 @@ struct MPRun: ParsableCommand {
 
     /// The arguments with `--` in front of the program, so that the parser takes none of the program's own for mprun's.
     static func separated(_ arguments: [String]) -> [String] {
-        let withValue: Set = ["--mode", "--prohibit", "--prefer", "--require", "--tcp-for"]
+        let withValue: Set = [
+            "--mode", "--prohibit", "--prefer", "--require", "--tcp-for", "--generate-completion-script",
+        ]
         var index = 0
         while index < arguments.count, arguments[index].hasPrefix("-"), arguments[index] != "--" {
             index += withValue.contains(arguments[index]) ? 2 : 1
@@ -107,6 +109,8 @@ struct MPRun: ParsableCommand {
         case "--": return Array(program.dropFirst())
         case "-h", "--help": throw CleanExit.helpRequest(self)
         case "--version": throw CleanExit.message(projectVersion)
+        // Of this the manual is made.
+        case "--experimental-dump-help": throw CleanExit.message(Self._dumpHelp())
         default:
             throw ValidationError(
                 "there is no option '\(TerminalText.safe(first))'; a program whose name begins so stands behind --"

@@ -81,6 +81,12 @@ enum Abuse {
             client.request(.attach(connection.token), passing: connection.client.descriptor.number))
         let fresh = try StreamSocket(.ipv4, .mptcp)
         tell("a fresh socket", client.request(.prepare, passing: fresh.descriptor.number))
+        let enclosed = try StreamSocket(.ipv4, .mptcp)
+        let envelope = try DescriptorEnvelope(enclosed.descriptor.number)
+        let outer = try DescriptorEnvelope(envelope.number)
+        tell("an envelope in an envelope", client.request(.prepare, passing: outer.number))
+        tell("a socket in an envelope", client.request(.prepare, passing: envelope.number))
+        tell("the same once more", client.request(.prepare, passing: envelope.number))
         tell(
             "attach of a socket that is not connected",
             client.request(.attach(connection.token), passing: fresh.descriptor.number))

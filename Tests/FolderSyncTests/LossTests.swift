@@ -126,6 +126,20 @@
             #expect(try folder.files("other") == ["large": content])
         }
 
+        @Test(
+            "a large file is not fetched from nginx in the second in which it may change under the same tag",
+            .needs("nginx", "curl"))
+        func settles() async throws {
+            let server = try await TestServer(.nginx)
+            try Data(repeating: 1, count: 9 << 20).write(
+                to: URL(fileURLWithPath: server.folder.file("root/large")))
+            #expect(try await server.sync(folder.file("other")).status == 0)
+            var (there, here) = (stat(), stat())
+            #expect(
+                lstat("\(server.root)/large", &there) == 0 && lstat(folder.file("other/large"), &here) == 0)
+            #expect(here.st_ctim.tv_sec >= there.st_mtim.tv_sec + 2)
+        }
+
         @Test("a download that begins anew, and is empty then, counts as empty")
         func emptyAfterAll() throws {
             let local = try LocalFolder(folder.file("one"))

@@ -41,6 +41,69 @@ struct LocalPacketsTests {
         #expect(counts == [0, 1])
     }
 
+    /// A pipe, and whether no process can write to it any more.
+    private struct WatchedPipe: ~Copyable {
+        let reader, writer: Descriptor
+
+        init() {
+            var pair: [CInt] = [-1, -1]
+            _ = pipe(&pair)
+            for number in pair { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+            reader = Descriptor(owning: pair[0])
+            writer = Descriptor(owning: pair[1])
+        }
+
+        /// Closes this process's own writer.
+        consuming func keepReader() -> Descriptor { reader }
+
+        /// A process that another test starts may have it until it runs its program.
+        static func isClosed(_ reader: borrowing Descriptor, within limit: CInt = 0) -> Bool {
+            var state = pollfd(fd: reader.number, events: 0, revents: 0)
+            return poll(&state, 1, limit) == 1 && state.revents & Int16(POLLHUP) != 0
+        }
+    }
+
+    @Test("an envelope's descriptor is the first one's who opens it, or takes it back")
+    func envelopes() throws {
+        let folder = try TemporaryFolder()
+        let path = "\(folder.path)/socket"
+        let listener = try LocalPackets.listen(at: path, mode: 0o600)
+        let client = try LocalPackets.connect(to: path)
+        let accepted = try LocalPackets.accept(on: listener)
+        func open() throws -> String {
+            guard let packet = try LocalPackets.receive(from: accepted, limit: 1, waits: false) else {
+                return "end"
+            }
+            var descriptors = packet.takeDescriptors()
+            guard let envelope = descriptors.takeLast() else { return "nothing" }
+            guard let content = DescriptorEnvelope.open(envelope) else { return "withdrawn" }
+            return SocketOption.get(content.number, SOL_SOCKET, SO_DOMAIN) == AF_UNIX
+                ? "a local socket" : "a file"
+        }
+
+        let pipe = WatchedPipe()
+        let envelope = try DescriptorEnvelope(pipe.writer.number)
+        try LocalPackets.send([1], passing: envelope.number, over: client)
+        let reader = pipe.keepReader()
+        let isClosedBefore = WatchedPipe.isClosed(reader)
+        #expect(!isClosedBefore, "it is on its way")
+        envelope.withdraw()
+        let isClosed = WatchedPipe.isClosed(reader, within: 20_000)
+        #expect(isClosed)
+        #expect(try open() == "withdrawn")
+
+        let opened = try DescriptorEnvelope(0)
+        try LocalPackets.send([1], passing: opened.number, over: client)
+        #expect(try open() == "a file")
+        opened.withdraw()
+
+        // What is no envelope is as it came.
+        try LocalPackets.send([1], passing: 0, over: client)
+        #expect(try open() == "a file")
+        try LocalPackets.send([1], passing: client.number, over: client)
+        #expect(try open() == "a local socket")
+    }
+
     private func errno(of body: () throws(SystemError) -> Void) -> CInt? {
         do throws(SystemError) {
             try body()

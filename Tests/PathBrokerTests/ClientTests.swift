@@ -7,6 +7,17 @@ import Testing
 
 @testable import PathBroker
 
+extension BrokerRequest {
+    fileprivate var name: String {
+        switch self {
+        case .hello: "hello"
+        case .attach: "attach"
+        case .detach: "detach"
+        case .prepare, .prepareBy, .order, .status: "another"
+        }
+    }
+}
+
 @Suite("The library's end of the broker")
 struct ClientTests {
     @Test("a connection that could not be attached for a moment is attached later, and takes no order before")
@@ -69,6 +80,91 @@ struct ClientTests {
         let foreign = BrokerMessage.refused(id: third.id, BrokerFailure(.foreignToken))
         try LocalPackets.send(foreign.packet, over: socket)
         #expect(try next().request == .attach(token))
+    }
+
+    /// A pipe's end in a client's hands, and the other by which is seen whether any process has it open.
+    private final class Lent: Sendable {
+        let reader, writer: CInt
+
+        init() {
+            var pair: [CInt] = [-1, -1]
+            _ = pipe(&pair)
+            for number in pair { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+            (reader, writer) = (pair[0], pair[1])
+        }
+
+        func closeWriter() { close(writer) }
+
+        /// Waits until it is: long, for a machine may be busy.
+        func isClosed() -> Bool {
+            var state = pollfd(fd: reader, events: 0, revents: 0)
+            return poll(&state, 1, 20_000) == 1 && state.revents & Int16(POLLHUP) != 0
+        }
+
+        deinit { close(reader) }
+    }
+
+    @Test("a daemon that reads nothing keeps no socket open that its program has closed")
+    func takesBack() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("stopped.sock")
+        let listener = try LocalPackets.listen(at: path, mode: 0o600)
+        let thread = EventThread(name: "lends")
+        let client = Locked<BrokerClient?>(nil)
+        let control = Locked<BrokerSubflowControl?>(nil)
+        let isReady = Locked(false)
+        try thread.perform {
+            let made = BrokerClient(on: thread, path: path)
+            made.onReady = { isReady.withLock { $0 = true } }
+            made.start()
+            client.withLock { $0 = made }
+            control.withLock { $0 = BrokerSubflowControl(made) }
+        }
+        let socket = try LocalPackets.accept(on: listener)
+        let namespace = try SocketOption.namespaceCookie()
+        let welcome = BrokerWelcome(namespace: namespace, boot: "b", limits: BrokerLimits())
+        try LocalPackets.send(BrokerMessage.welcome(id: 1, welcome).packet, over: socket)
+        let deadline = MonotonicTime.now.advanced(by: .seconds(20))
+        while !isReady.withLock({ $0 }), MonotonicTime.now < deadline { ThreadPause.sleep(.milliseconds(1)) }
+
+        let (prepared, attached) = (Lent(), Lent())
+        // A loan ends with what it was for.
+        try thread.perform {
+            control.withLock { $0 }?.attach(ConnectionToken(8), by: attached.reader)
+            control.withLock { $0 }?.detach(ConnectionToken(8))
+        }
+        var requests: [String] = []
+        while requests.count < 3, LocalPackets.wait(for: socket, until: deadline) {
+            guard let packet = try LocalPackets.receive(from: socket, limit: 1_024, waits: false) else {
+                break
+            }
+            let request = try? BrokerRequest.read(packet.bytes).1.get()
+            var descriptors = packet.takeDescriptors()
+            var content = "nothing"
+            if let envelope = descriptors.takeLast() {
+                content = "what was taken back"
+                if let opened = DescriptorEnvelope.open(envelope) {
+                    content = opened.number < 0 ? "nothing" : "a socket"
+                }
+            }
+            requests.append(request.map { "\($0.name) with \(content)" } ?? "none")
+        }
+        #expect(requests == ["hello with nothing", "attach with what was taken back", "detach with nothing"])
+
+        try thread.perform {
+            client.withLock { $0 }?.send(
+                .prepareBy(.now.advanced(by: .milliseconds(50))), passing: prepared.writer,
+                patience: .milliseconds(100)
+            ) { _ in }
+            control.withLock { $0 }?.attach(ConnectionToken(7), by: attached.writer)
+        }
+        prepared.closeWriter()
+        attached.closeWriter()
+        #expect(prepared.isClosed())
+        #expect(attached.isClosed())
+        // The daemon has read nothing meanwhile.
+        let isUnread = LocalPackets.wait(for: socket, until: .now)
+        #expect(isUnread)
     }
 
     @Test("a daemon that never stops talking holds up no other work, and is left alone")

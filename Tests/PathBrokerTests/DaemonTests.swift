@@ -78,6 +78,9 @@ struct DaemonTests {
                 a socket that is connected: socket_in_use
                 attach of the kernel's own: foreign_socket
                 a fresh socket: done
+                an envelope in an envelope: no_internet_socket
+                a socket in an envelope: done
+                the same once more: too_late
                 attach of a socket that is not connected: foreign_token
                 an order before attach: foreign_token
                 attach with another's token: foreign_token

@@ -155,8 +155,12 @@ struct RunTests {
             setsid $run -q -- bash counting &
             group=$!
             wait_for "the program" test -s ready
+            wait_for "the witness" pgrep -x path-witness
+            witness=$(pgrep -n -x path-witness)
             kill -USR1 -- -$group
             wait_for "the first" grep -qx 1 count
+            # One that comes before mprun has looked at the first is one with it: it has, when it has another witness.
+            wait_for "mprun" bash -c "test \"\$(pgrep -n -x path-witness)\" != '$witness'"
             kill -USR1 $group
             wait_for "the second" grep -qx 2 count
             kill -USR1 -- -$group
@@ -188,6 +192,57 @@ struct RunTests {
     func again() throws {
         let outcome = try lab("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")
         #expect(outcome.output == "refused 1 command 0 conversation 1\n", "\(outcome)")
+    }
+
+    @Test("has a connection leave by the interface that is known, also where nothing answers")
+    func knownInterface() throws {
+        let outcome = try lab(
+            Self.daemon + #"""
+                # What is in reserve is to be prepared when it is connected.
+                kill -STOP $server
+                # After a second the policy serves without an mpathd.
+                # What is known is forgotten where the paths change just then.
+                for _ in $(seq 5); do
+                    $plain $run -q -- $probe between 'sleep 1.5; kill -STOP $(pgrep -n -x path-policy)' \
+                        'kill -CONT $(pgrep -n -x path-policy)' $echo > bound
+                    cat bound
+                    grep -q "bound $(cat /sys/class/net/wlan0/ifindex)$" bound && echo "by wlan0" && break
+                done
+                """#)
+        #expect(outcome.lines.first?.hasPrefix("commands 0 conversations 2 bound ") == true, "\(outcome)")
+        #expect(outcome.lines.last == "by wlan0", "\(outcome)")
+    }
+
+    @Test(
+        "has a program find the error of a connect that it has not fetched, though mpathd could prepare the socket by then"
+    )
+    func unfetchedError() throws {
+        let outcome = try lab(
+            Self.daemon + """
+                kill -STOP $server
+                cat > continue << END
+                kill -CONT $server
+                # After a second the policy serves without an mpathd.
+                sleep 1.5
+                # mprun, and who asks.
+                for _ in \\$(seq 250); do "$daemon" --status | grep -q '^clients  *2$' && exit 0; sleep 0.02; done
+                END
+                $plain $run -q -- $probe unfetched 'sh ./continue' $echo
+                """)
+        #expect(outcome.output == "begun 1 command 0 then Connection refused conversation 1\n", "\(outcome)")
+    }
+
+    @Test("gives a program no socket whose further paths the kernel chooses, where paths are prohibited")
+    func strictReserve() throws {
+        let outcome = try lab(
+            Self.daemon + """
+                $plain $run --prohibit wwan0 --list -- $probe kinds "kill -STOP $server" $echo > told 2>&1
+                grep "^command" told
+                # Each is TCP, or mpathd has prepared it; else its connect is refused.
+                grep " to " told | grep -e mptcp -e refused | grep -v "mptcp, steers" || echo "none"
+                cat told >&2
+                """)
+        #expect(outcome.output == "command 0\nnone\n", "\(outcome)")
     }
 
     @Test("has no call fail while its own processes are killed, and serves again after that")
@@ -435,10 +490,21 @@ struct RunTests {
             $run -q --report -- true; echo "status $?"
             $run --help | grep -c 'mprun curl'
             $run --version
+            # What the package's manual and completions are made of.
+            $run --experimental-dump-help | grep -c '"commandName" *: *"mprun"'
+            $run --generate-completion-script bash | grep -c '^complete .* mprun$'
+            $run --generate-completion-script fish | grep -c "^complete -c 'mprun' .* -l 'mode' "
+            $run -q sh -c 'echo "$@"' sh --help; $run -q --mode handover sh -c 'echo "$@"' sh --version
+            $run -q -- sh -c 'echo "$@"' sh --generate-completion-script bash --experimental-dump-help
             """)
         #expect(outcome.lines.prefix(3) == ["status 2", "status 2", "status 2"], "\(outcome)")
         #expect(outcome.errors.contains("there is no program to run (see mprun --help)"), "\(outcome)")
         #expect(outcome.errors.contains("there is no option '--frobnicate'"), "\(outcome)")
-        #expect(outcome.lines.count == 5 && outcome.lines[3] == "1", "\(outcome)")
+        #expect(
+            outcome.lines.count == 11 && outcome.lines[3] == "1"
+                && outcome.lines[5...] == [
+                    "1", "1", "1", "--help", "--version",
+                    "--generate-completion-script bash --experimental-dump-help",
+                ], "\(outcome)")
     }
 }

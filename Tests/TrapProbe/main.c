@@ -337,6 +337,60 @@ static int twice(int count, char **words) {
     return 0;
 }
 
+// Two sockets, the second of which is connected between two commands: by which interface (the number that it is bound to).
+static int between(int count, char **words) {
+    if (!set_server(count - 2, words + 2)) return 2;
+    int first = socket(AF_INET, SOCK_STREAM, 0), second = socket(AF_INET, SOCK_STREAM, 0);
+    int connected = connect(first, (struct sockaddr *)&server, sizeof server) == 0 && converse(first);
+    int before = system(words[0]);
+    connected += connect(second, (struct sockaddr *)&server, sizeof server) == 0 && converse(second);
+    int after = system(words[1]), interface = 0;
+    socklen_t length = sizeof interface;
+    getsockopt(second, SOL_SOCKET, 62 /* SO_BINDTOIFINDEX */, &interface, &length);
+    printf("commands %d conversations %d bound %d\n", before | after, connected, interface);
+    return 0;
+}
+
+// A connect without waiting that fails, whose error is not fetched; then a command, and two more calls of connect. The first of them
+// has the error, as on any socket, and the second connects.
+static int unfetched(int count, char **words) {
+    if (!set_server(count - 1, words + 1)) return 2;
+    int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_in nothing = server;
+    nothing.sin_port = htons(1);
+    int begun = connect(socket_, (struct sockaddr *)&nothing, sizeof nothing) != 0 && errno == EINPROGRESS;
+    struct pollfd state = {socket_, POLLOUT, 0};
+    poll(&state, 1, 5000);
+    int status = system(words[0]);
+    fcntl(socket_, F_SETFL, O_RDWR);
+    int refused = connect(socket_, (struct sockaddr *)&server, sizeof server) != 0 ? errno : 0;
+    int connected = connect(socket_, (struct sockaddr *)&server, sizeof server) == 0;
+    printf("begun %d command %d then %s conversation %d\n", begun, status, strerror(refused), connected && converse(socket_));
+    return 0;
+}
+
+// Sockets before a command and after it, until one is TCP, and some more in a while; each is connected.
+static int kinds(int count, char **words) {
+    if (!set_server(count - 1, words + 1)) return 2;
+    int made = 0, before = 0, until = 0, later = 0, failed = 0, status = 0;
+    for (int round = 0; round < 220; round++) {
+        if (round == 4) status = system(words[0]);
+        if (round == 200) usleep(2500000);
+        int socket_ = socket(AF_INET, SOCK_STREAM, 0), mptcp = is_mptcp(socket_);
+        if (round < 4) before += mptcp;
+        else if (round < 200) until += mptcp;
+        else later += mptcp;
+        made++;
+        if (connect(socket_, (struct sockaddr *)&server, sizeof server) != 0 || !converse(socket_)) failed++;
+        close(socket_);
+        // What is in reserve is used up, and nothing comes after it.
+        if (round >= 4 && round < 200 && !mptcp) round = 199;
+    }
+    fprintf(stderr, "made %d mptcp %d, %d, %d failed %d\n", made, before, until, later, failed);
+    printf("command %d\n", status);
+    return 0;
+}
+
 static int outcome_of_clone;
 
 static int make_in_clone(void *own) {
@@ -453,13 +507,14 @@ int main(int count, char **words) {
         {"bench", 1, bench}, {"threads", 2, threads}, {"calls", 2, calls}, {"connections", 2, connections},
         {"epoll-first", 1, epoll_first},
         {"own-filter", 1, own_filter}, {"storm", 1, storm}, {"forks", 1, forks}, {"close-all", 1, close_all},
-        {"daemon", 2, daemonize}, {"moved", 2, moved}, {"thread-ends", 2, thread_ends}, {"twice", 3, twice}, {"clones", 2, clones}, {"traced", 2, traced},
+        {"daemon", 2, daemonize}, {"moved", 2, moved}, {"thread-ends", 2, thread_ends}, {"twice", 3, twice}, {"between", 4, between},
+        {"unfetched", 3, unfetched}, {"kinds", 3, kinds}, {"clones", 2, clones}, {"traced", 2, traced},
         {"compat", 0, compat},
     };
     for (unsigned place = 0; count > 1 && place < sizeof all / sizeof *all; place++) {
         if (strcmp(words[1], all[place].name) == 0 && count - 2 >= all[place].words) return all[place].run(count - 2, words + 2);
     }
     fprintf(stderr, "trap-probe: say one of bench, threads, calls, connections, epoll-first, own-filter, storm, forks, close-all, daemon, moved, "
-                    "twice, clones, traced, compat\n");
+                    "twice, between, unfetched, kinds, clones, traced, compat\n");
     return 2;
 }

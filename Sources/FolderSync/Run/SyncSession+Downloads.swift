@@ -210,6 +210,7 @@
         /// Goes on where an earlier run stopped, where the server names the file by a strong tag.
         private func fetchLarge(_ path: SyncPath, _ version: RemoteVersion) async throws -> Fetched {
             let token = "large-" + ContentHash(SHA256.hash(data: Data(path.text.utf8))).text.prefix(32)
+            try await letSettle(version)
             let arrival = Arrival(folder, token + ".part")
             let response = try await client.http.download(
                 client.location.url(path, isFolder: false), to: folder.partPath(token),
@@ -229,6 +230,17 @@
                     token: token, file: file, content: try arrival.content(of: file), version: found,
                     age: Self.age(of: found, response))
             }
+        }
+    }
+
+    extension SyncSession {
+        /// Waits until a file whose tag is coarse can't be written again under the same tag. What goes on after a break asks by the tag
+        /// for the rest, and would get the rest of another version behind the beginning of this one.
+        private func letSettle(_ version: RemoteVersion) async throws {
+            guard version.isCoarse, let written = version.modified.flatMap(HTTPTime.seconds),
+                let time = client.serverTime, (0..<2).contains(time - written)
+            else { return }
+            try await Task.sleep(for: .seconds(2 - (time - written)))
         }
     }
 

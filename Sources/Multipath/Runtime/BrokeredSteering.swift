@@ -16,8 +16,9 @@ final class BrokeredSteering {
         case unanswered
     }
 
-    init(on thread: EventThread) {
-        client = BrokerClient(on: thread, path: BrokerClient.standardPath)
+    /// - Parameter path: of the daemon's socket.
+    init(on thread: EventThread, path: String) {
+        client = BrokerClient(on: thread, path: path)
         control = BrokerSubflowControl(client)
     }
 

@@ -69,9 +69,11 @@ final class SteeringRegistry: @unchecked Sendable {
         let isBrokered: Bool
     }
 
-    init(_ thread: EventThread, _ deferredStarts: DeferredStarts) {
+    /// - Parameter brokerPath: where `mpathd` is to be asked whatever this process itself may; nil for where it is needed.
+    init(_ thread: EventThread, _ deferredStarts: DeferredStarts, brokerPath: String? = nil) {
         self.thread = thread
         self.deferredStarts = deferredStarts
+        if let brokerPath { broker = makeBroker(at: brokerPath) }
     }
 
     /// Makes an MPTCP socket whose subflows can be steered as far as this process may. Where its level is
@@ -142,8 +144,8 @@ final class SteeringRegistry: @unchecked Sendable {
         return source
     }
 
-    private func makeBroker() -> BrokeredSteering {
-        let broker = BrokeredSteering(on: thread)
+    private func makeBroker(at path: String = BrokerClient.standardPath) -> BrokeredSteering {
+        let broker = BrokeredSteering(on: thread, path: path)
         broker.client.onEvent = { [unowned self] event in ingest(event) }
         broker.client.onReady = { [unowned self] in
             for (token, known) in members where known.isBrokered { attach(token) }
@@ -164,7 +166,11 @@ final class SteeringRegistry: @unchecked Sendable {
     private func attach(_ token: ConnectionToken, _ patience: Duration = firstLoan) {
         guard let known = members[token], known.isBrokered, let broker, !broker.control.isAttached(token)
         else { return }
-        known.member.withDescriptor { broker.control.attach(token, by: $0) }
+        known.member.withDescriptor { [unowned self] descriptor in
+            // Where it is not followed any more nothing would detach it.
+            guard members[token] != nil else { return }
+            broker.control.attach(token, by: descriptor)
+        }
         guard !broker.control.isAttached(token) else { return }
         // Where the daemon is gone, the connection is attached when it is back as well (`onReady`).
         broker.client.start()

@@ -7,7 +7,8 @@
 //
 // A daemon that is stopped costs the first request `answerPatience`, and those after it nothing: until something is
 // answered, `canAnswer` is false. After `silence` the connection is given up, so that the daemon, when it goes on, finds
-// no orders of long ago: it reads nothing that a client left behind.
+// no orders of long ago: it reads nothing that a client left behind. Sockets in use are passed in envelopes, and taken back
+// where no answer comes: in a daemon's queue they would stay open after their programs have closed them.
 
 import LinuxNet
 import PathCore
@@ -37,6 +38,8 @@ package final class BrokerClient: @unchecked Sendable {
         /// Until when the caller waits; nil for as long as it takes.
         var deadline: MonotonicTime?
         var completion: (Outcome) -> Void
+        /// What its descriptor lies in.
+        var envelope: DescriptorEnvelope?
     }
 
     private final class Link {
@@ -128,14 +131,32 @@ package final class BrokerClient: @unchecked Sendable {
     /// - Parameters:
     ///   - passed: a descriptor to send with it, which stays the caller's.
     ///   - patience: how long to wait for the answer; nil for as long as it takes.
-    ///   - completion: called once, later or now.
+    ///   - completion: called once, later or now, and not for a request that is withdrawn.
+    /// - Returns: the request's number; 0 where it was not sent.
+    @discardableResult
     package func send(
         _ request: BrokerRequest, passing passed: CInt? = nil, patience: Duration? = nil,
         _ completion: @escaping (Outcome) -> Void
-    ) {
+    ) -> UInt32 {
         thread.checkIsolated()
-        guard case .ready = state else { return completion(.notSent) }
-        transmit(request, passed, patience: patience, completion)
+        guard case .ready = state else {
+            completion(.notSent)
+            return 0
+        }
+        return transmit(request, passed, patience: patience, completion)
+    }
+
+    /// Takes back what was passed with a request whose answer means nothing any more.
+    package func withdraw(_ request: UInt32) {
+        guard let place = pending.firstIndex(where: { $0.id == request }) else { return }
+        forget(place)
+    }
+
+    /// Its answer may still come, and means nothing to the caller any more.
+    private func forget(_ place: Int) {
+        pending[place].deadline = nil
+        pending[place].completion = { _ in }
+        pending[place].envelope = nil
     }
 
     /// Reads what has come up to now.
@@ -146,8 +167,8 @@ package final class BrokerClient: @unchecked Sendable {
     private func connect() {
         do throws(SystemError) {
             let link = Link(try LocalPackets.connect(to: path))
-            link.registration = try thread.add(link.socket.number, for: .readable) { [weak self] _ in
-                self?.receive()
+            link.registration = try thread.add(link.socket.number, for: .readable) { [weak self] readiness in
+                self?.receive(isOver: !readiness.isDisjoint(with: [.error, .hangup]))
             }
             self.link = link
         } catch {
@@ -157,7 +178,7 @@ package final class BrokerClient: @unchecked Sendable {
         }
         state = .greeting
         isLate = false
-        transmit(.hello, nil, patience: nil) { _ in }
+        _ = transmit(.hello, nil, patience: nil) { _ in }
     }
 
     private static func limit(of error: SystemError) -> ControlLimit {
@@ -174,7 +195,10 @@ package final class BrokerClient: @unchecked Sendable {
         isLate = false
         let lost = pending
         pending = []
-        for request in lost { request.completion(.lost) }
+        for var request in lost {
+            request.envelope = nil
+            request.completion(.lost)
+        }
         releaseWaiting(all: true)
         if wasReady { onLost() }
         setTimer()
@@ -183,20 +207,31 @@ package final class BrokerClient: @unchecked Sendable {
     private func transmit(
         _ request: BrokerRequest, _ passed: CInt?, patience: Duration?,
         _ completion: @escaping (Outcome) -> Void
-    ) {
-        guard let link else { return completion(.notSent) }
-        lastID &+= 1
+    ) -> UInt32 {
+        guard let link else {
+            completion(.notSent)
+            return 0
+        }
+        // No number is 0, which the daemon has for itself.
+        lastID = max(1, lastID &+ 1)
+        let envelope: DescriptorEnvelope?
         do throws(SystemError) {
-            try LocalPackets.send(request.packet(id: lastID), passing: passed, over: link.socket)
+            envelope = request.passesSocketInUse ? try passed.map(DescriptorEnvelope.init) : nil
+            let packet = request.packet(id: lastID)
+            try LocalPackets.send(packet, passing: envelope?.number ?? passed, over: link.socket)
         } catch {
             // Full: the daemon has not read for long. Gone: the end is about to be read.
             isLate = isLate || error.isWouldBlock
-            return completion(.notSent)
+            completion(.notSent)
+            return 0
         }
-        let now = MonotonicTime.now
+        let (id, now) = (lastID, MonotonicTime.now)
         pending.append(
-            Pending(id: lastID, sent: now, deadline: patience.map(now.advanced(by:)), completion: completion))
+            Pending(
+                id: id, sent: now, deadline: patience.map(now.advanced(by:)), completion: completion,
+                envelope: envelope))
         setTimer()
+        return id
     }
 
     /// Packets that are read at once: then other work of the thread gets its turn, and epoll calls again.
@@ -213,7 +248,8 @@ package final class BrokerClient: @unchecked Sendable {
         return received.count > mostPackets
     }
 
-    private func receive() {
+    /// - Parameter isOver: whether the other end is closed, so that nothing comes after what is there.
+    private func receive(isOver: Bool = false) {
         for _ in 0..<Self.packetsAtOnce {
             guard let link else { return }
             guard !isTooMuch(at: .now) else { return fail(.brokerRefused("it floods")) }
@@ -225,7 +261,7 @@ package final class BrokerClient: @unchecked Sendable {
                 else { return fail(.noPrivilege) }
                 bytes = packet.bytes
             } catch {
-                if !error.isWouldBlock { fail(.noPrivilege) }
+                if !error.isWouldBlock || isOver { fail(.noPrivilege) }
                 return
             }
             // What a later daemon says beyond this is ignored.
@@ -258,6 +294,7 @@ package final class BrokerClient: @unchecked Sendable {
         isLate = false
         // In the order of the requests.
         guard let first = pending.first, first.id == id else { return }
+        // The daemon has opened it, or never will.
         pending.removeFirst()
         first.completion(outcome)
     }
@@ -307,9 +344,7 @@ package final class BrokerClient: @unchecked Sendable {
         for place in pending.indices {
             guard let deadline = pending[place].deadline, deadline <= now else { continue }
             let completion = pending[place].completion
-            // Its answer may still come, and means nothing to the caller any more.
-            pending[place].deadline = nil
-            pending[place].completion = { _ in }
+            forget(place)
             completion(.lost)
         }
         if isNeeded() { start() }

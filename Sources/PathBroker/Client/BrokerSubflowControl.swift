@@ -8,7 +8,8 @@ package final class BrokerSubflowControl: SubflowControl {
     private let client: BrokerClient
 
     private enum Attachment {
-        case asked
+        /// The request's number.
+        case asked(UInt32)
         case attached
         case refused(ControlLimit)
     }
@@ -18,6 +19,8 @@ package final class BrokerSubflowControl: SubflowControl {
     private var failures: [ConnectionToken: Int] = [:]
     private static let firstPause = Duration.milliseconds(20)
     private static let mostDoublings = 8
+    /// How long the daemon may keep a connection's socket unread.
+    private static let patience = Duration.seconds(1)
 
     /// Hears what became of an order that `perform` has said is under way.
     package var onOutcome: (Result<SubflowOutcome, SystemError>, SubflowAction, ConnectionToken) -> Void = {
@@ -41,8 +44,10 @@ package final class BrokerSubflowControl: SubflowControl {
         case .asked, .attached: return
         case .refused, nil: break
         }
-        attachments[token] = .asked
-        client.send(.attach(token), passing: descriptor) { [weak self] outcome in
+        // 0 until it is sent.
+        attachments[token] = .asked(0)
+        let request = client.send(.attach(token), passing: descriptor, patience: Self.patience) {
+            [weak self] outcome in
             guard let self, attachments[token] != nil else { return }
             switch outcome {
             case .done:
@@ -55,6 +60,7 @@ package final class BrokerSubflowControl: SubflowControl {
             case .lost, .notSent, .refused: detached(token)
             }
         }
+        if request != 0, case .asked? = attachments[token] { attachments[token] = .asked(request) }
     }
 
     /// A connection is not attached, and may be in a moment. Where the daemon is gone its return has it attached as well.
@@ -71,12 +77,19 @@ package final class BrokerSubflowControl: SubflowControl {
     package func detach(_ token: ConnectionToken) {
         failures[token] = nil
         guard let attachment = attachments.removeValue(forKey: token) else { return }
-        if case .refused = attachment { return }
+        switch attachment {
+        case .refused: return
+        case .asked(let request): client.withdraw(request)
+        case .attached: break
+        }
         client.send(.detach(token)) { _ in }
     }
 
     /// The connection is over, and the daemon knows.
-    package func forget(_ token: ConnectionToken) { (attachments[token], failures[token]) = (nil, nil) }
+    package func forget(_ token: ConnectionToken) {
+        if case .asked(let request)? = attachments[token] { client.withdraw(request) }
+        (attachments[token], failures[token]) = (nil, nil)
+    }
 
     /// The daemon is gone, and with it what was attached.
     package func forgetAll() { (attachments, failures) = ([:], [:]) }

@@ -148,7 +148,11 @@ final class BrokerSession: @unchecked Sendable {
             return .waited
         case .tell(let message): return .told(send(message))
         case .prepare: return prepare()
-        case .examine: return .examined(passed.facts)
+        case .examine:
+            let isWithdrawn = openEnvelope()
+            var facts = passed.facts
+            facts.isWithdrawn = isWithdrawn
+            return .examined(facts)
         case .look(let token):
             do throws(SystemError) {
                 return .found(try useLookup().find(token, countsSubflows: true))
@@ -156,6 +160,16 @@ final class BrokerSession: @unchecked Sendable {
                 return .finished(BrokerFailure(error))
             }
         default: return .finished(failure(of: work))
+        }
+    }
+
+    /// - Returns: whether the client has taken back what lay in it.
+    private func openEnvelope() -> Bool {
+        guard let descriptor = passed.take() else { return false }
+        passed = DescriptorEnvelope.open(descriptor)
+        return switch passed {
+        case nil: true
+        case .some: false
         }
     }
 

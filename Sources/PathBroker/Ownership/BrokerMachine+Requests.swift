@@ -152,6 +152,7 @@ extension BrokerMachine {
     private mutating func examined(
         _ id: ClientID, _ request: Request, _ facts: PassedSocketFacts, at now: MonotonicTime
     ) -> [Action] {
+        guard !facts.isWithdrawn else { return refuse(id, request.id, .tooLate) }
         guard facts.isInternet else { return refuse(id, request.id, .noInternetSocket) }
         guard facts.isMPTCP else { return refuse(id, request.id, .noMPTCPSocket) }
         guard facts.namespace == welcome.namespace, let cookie = facts.cookie else {

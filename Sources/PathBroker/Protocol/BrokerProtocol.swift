@@ -11,6 +11,8 @@
 //     {"v":1,"id":5,"op":"destroy","token":8,…}                ─► {"id":5,"ok":false,"error":"foreign_token","text":"…"}
 //
 // - Every request has one answer, in the order of the requests. Events come in between, of attached connections alone.
+// - A socket comes itself, or in an envelope: one end of a pair of local sockets (SOCK_SEQPACKET) in which it lies, behind a packet
+//   of one byte, and whose other end is closed. What the client has taken back meanwhile is refused as too late.
 // - A request that breaks a rule is refused with a name from `BrokerRefusal`, and changes nothing.
 // - Unknown members of an object are ignored: a later version may add some. An `op` that is not known is refused.
 
@@ -55,6 +57,14 @@ package enum BrokerRequest: Sendable, Hashable {
         switch self {
         case .prepare, .prepareBy, .attach: true
         case .hello, .detach, .order, .status: false
+        }
+    }
+
+    /// Whether the descriptor is one that its program uses meanwhile, and may close.
+    var passesSocketInUse: Bool {
+        switch self {
+        case .prepareBy, .attach: true
+        case .hello, .prepare, .detach, .order, .status: false
         }
     }
 
@@ -114,7 +124,7 @@ package enum BrokerRefusal: String, Error, Sendable, Hashable, CaseIterable {
     case tooFast = "too_fast"
     /// Other processes held the path manager's setting for too long.
     case settingBusy = "setting_busy"
-    /// The time until which the client wanted it is over: nothing was done.
+    /// The time until which the client wanted it is over, or it has taken its socket back: nothing was done.
     case tooLate = "too_late"
     /// The connection is not fully established yet (the kernel's ENOTCONN).
     case notReady = "not_ready"

@@ -2,6 +2,8 @@
 
 /// What the kernel says of a descriptor that another process passed on. Nil stands for what it can't be asked.
 package struct PassedSocketFacts: Sendable, Hashable {
+    /// Whether its sender has taken it back: nothing else is known then.
+    package var isWithdrawn = false
     /// AF_INET or AF_INET6.
     package var isInternet = false
     /// SOCK_STREAM of IPPROTO_MPTCP.
