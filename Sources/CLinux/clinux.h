@@ -222,7 +222,7 @@ static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, na
 enum { MP_MOST_PASSED = 2 };
 
 // Whether others may pass descriptors to a socket (SO_PASSRIGHTS, Linux 6.16; include/uapi/asm-generic/socket.h).
-enum { MP_SO_PASSRIGHTS = 83 };
+enum { MP_SO_PASSRIGHTS = 83, MP_SCM_PIDFD = 4 };
 
 static inline ssize_t mp_send_packet(int socket, const void *bytes, size_t length, int passed) {
     union {
@@ -258,7 +258,14 @@ static inline ssize_t mp_receive_packet(
     if (got < 0) return got;
     *flags = message.msg_flags;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        if (header->cmsg_level != SOL_SOCKET) continue;
+        // Whoever shares the socket can have each packet bring its sender's pidfd (SO_PASSPIDFD, net/core/scm.c).
+        if (header->cmsg_type == MP_SCM_PIDFD && header->cmsg_len >= CMSG_LEN(sizeof(int))) {
+            int process;
+            memcpy(&process, CMSG_DATA(header), sizeof(int));
+            if (process >= 0) close(process);
+        }
+        if (header->cmsg_type != SCM_RIGHTS) continue;
         int added = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
         for (int place = 0; place < added && *count < MP_MOST_PASSED; place++)
             memcpy(&passed[(*count)++], CMSG_DATA(header) + place * sizeof(int), sizeof(int));

@@ -41,6 +41,33 @@ struct LocalPacketsTests {
         #expect(counts == [0, 1])
     }
 
+    @Test("leave no descriptor of their sender behind, where whoever shares the socket has asked for that")
+    func processDescriptors() throws {
+        var pair: [CInt] = [-1, -1]
+        _ = socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair)
+        let sender = Descriptor(owning: pair[0])
+        let receiver = Descriptor(owning: pair[1])
+        var yes: CInt = 1
+        // SO_PASSPIDFD of asm-generic/socket.h; kernels before 6.5 know none.
+        let isKnown =
+            setsockopt(receiver.number, SOL_SOCKET, 76, &yes, socklen_t(MemoryLayout<CInt>.size)) == 0
+        func processDescriptors() -> Int {
+            (0..<1024).count { number in
+                var name = [CChar](repeating: 0, count: 64)
+                return readlink("/proc/self/fd/\(number)", &name, 63) > 0
+                    && String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                        .contains("pidfd")
+            }
+        }
+        let before = processDescriptors()
+        for _ in 0..<20 {
+            try LocalPackets.send([1], over: sender)
+            _ = try LocalPackets.receive(from: receiver, limit: 1, waits: false)
+        }
+        // Other tests of this process have some of their own.
+        if isKnown { #expect(processDescriptors() < before + 10) }
+    }
+
     /// A pipe, and whether no process can write to it any more.
     private struct WatchedPipe: ~Copyable {
         let reader, writer: Descriptor

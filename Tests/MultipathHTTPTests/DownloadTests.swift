@@ -202,6 +202,25 @@
             arguments: ["bytes 9-5/10", "bytes 0-10/10", "x", "bytes -1-2/3", "bytes 0-/5"])
         func badRanges(_ text: String) { #expect(ContentRange(text) == nil) }
 
+        @Test(
+            "goes on with nothing under a tag of time and size while that time may be had again",
+            arguments: [
+                ("\"2ebc98a1-64\"", "38", false), ("\"2ebc98a1-64\"", "39", true), ("\"x\"", "37", true),
+            ])
+        func youngTag(_ tag: String, _ second: String, _ goesOn: Bool) throws {
+            var machine = DownloadMachine(url: "u", note: nil, received: 0)
+            _ = try machine.ingest(
+                HTTPResponse(
+                    status: .ok,
+                    headerFields: [
+                        .eTag: tag, .contentLength: "100", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
+                        .date: "Sun, 06 Nov 1994 08:49:\(second) GMT",
+                    ]))
+            machine.ingest(bytes: 40)
+            #expect(machine.goesOn(after: MultipathHTTPError(.connectionLost, "")))
+            #expect(machine.received == (goesOn ? 40 : 0))
+        }
+
         @Test("begins anew where another part came than was asked for, and fails where that comes again")
         func mismatch() throws {
             var machine = DownloadMachine(

@@ -84,17 +84,13 @@
         }
 
         /// What an upload is to count as written at on the server, in seconds since 1970: so long ago that nothing written from
-        /// now on gets the same time, and not so long that another client has noted that time (`youngestRecorded`). Nil for now.
+        /// now on gets the same time, and later than what it replaces. Nil for now, as where it replaces nothing: another client may
+        /// have had a file of that name and time there a moment ago, and have deleted or moved it.
         private func past(for upload: Upload) -> Int64? {
-            guard traits.takesDates, let time = client.serverTime else { return nil }
-            let past = time - Self.safeAge
-            // What it replaces differs from it.
-            if let replaced = upload.replaced {
-                guard let written = replaced.modified.flatMap(HTTPTime.seconds), written < past else {
-                    return nil
-                }
-            }
-            return past
+            guard traits.takesDates, let time = client.serverTime, let replaced = upload.replaced,
+                let written = replaced.modified.flatMap(HTTPTime.seconds), written < time - Self.safeAge
+            else { return nil }
+            return time - Self.safeAge
         }
 
         /// Whether no file that is written from now on gets the time of this one.

@@ -83,7 +83,7 @@
             case 200:
                 received = 0
                 total = response.headerFields[.contentLength].flatMap { Int64($0) }
-                validator = response.headerFields[.eTag].flatMap { $0.hasPrefix("W/") ? nil : $0 }
+                validator = Self.validator(response, total: total)
                 digest = Self.digest(response)
                 return .startOver(validator.map { Note(url: url, validator: $0, total: total) })
             case 416:
@@ -130,6 +130,17 @@
             if hasProgressed { fruitlessTries = 0 } else { fruitlessTries += 1 }
             hasProgressed = false
             return fruitlessTries < Self.mostFruitlessTries
+        }
+
+        /// The tag by which the rest can be asked for. Nginx makes one of time and size (`ngx_http_set_etag`): what is written again
+        /// in the same second, with the same length, has the same.
+        private static func validator(_ response: HTTPResponse, total: Int64?) -> String? {
+            guard let tag = response.headerFields[.eTag], !tag.hasPrefix("W/") else { return nil }
+            guard let total, let written = response.headerFields[.lastModified].flatMap(HTTPDate.seconds),
+                tag == "\"\(String(written, radix: 16))-\(String(total, radix: 16))\"",
+                let now = response.headerFields[.date].flatMap(HTTPDate.seconds)
+            else { return tag }
+            return now - written < 2 ? nil : tag
         }
 
         private static func digest(_ response: HTTPResponse) -> String? {

@@ -75,12 +75,13 @@ package final class BrokerSubflowControl: SubflowControl {
 
     /// The connection is over, or is not followed any more.
     package func detach(_ token: ConnectionToken) {
-        failures[token] = nil
-        guard let attachment = attachments.removeValue(forKey: token) else { return }
-        switch attachment {
+        // An attempt that was given up may have come through in the daemon all the same.
+        let wasTried = failures.removeValue(forKey: token) != nil
+        switch attachments.removeValue(forKey: token) {
         case .refused: return
+        case nil where !wasTried: return
         case .asked(let request): client.withdraw(request)
-        case .attached: break
+        case .attached, nil: break
         }
         client.send(.detach(token)) { _ in }
     }
