@@ -217,8 +217,8 @@
                         .date: "Sun, 06 Nov 1994 08:49:\(second) GMT",
                     ]))
             machine.ingest(bytes: 40)
-            #expect(machine.goesOn(after: MultipathHTTPError(.connectionLost, "")))
-            #expect(machine.received == (goesOn ? 40 : 0))
+            let isTriedAgain = machine.goesOn(after: MultipathHTTPError(.connectionLost, ""))
+            #expect(isTriedAgain && machine.received == (goesOn ? 40 : 0))
         }
 
         @Test("begins anew where another part came than was asked for, and fails where that comes again")
