@@ -23,6 +23,8 @@ part() {
     local name=$1
     shift
     mkdir "$work/$name"
+    # Before both of those that use it begin.
+    : > "$work/$name.log"
     # By its own name, and not by `swift test`, of which only one at a time may use the build folder.
     TMPDIR=$work/$name "$tests" --testing-library swift-testing --no-parallel "$@" > "$work/$name.log" 2>&1 &
     processes+=($!)
