@@ -44,6 +44,7 @@ install -m 644 Packaging/copyright README.md CHANGELOG.md "$root/usr/share/doc/$
     printf ' -- %s  %s\n' "$maintainer" "$(date -R --date="$date")"
 } | gzip -9n > "$root/usr/share/doc/$name/changelog.gz"
 install -m 755 Packaging/debian/* "$root/DEBIAN"
+install -D -m 644 Packaging/lintian-overrides "$root/usr/share/lintian/overrides/$name"
 
 # What the programs need of Debian's libraries.
 mkdir -p "$out/shlibs/debian"
@@ -63,11 +64,12 @@ Recommends: iproute2
 Maintainer: $maintainer
 Installed-Size: $(du -k -s --exclude=DEBIAN "$root" | cut -f1)
 Description: network paths, connections that survive them, and their daemon
- mppaths watches this machine's network paths, mpconnect connects over the best
- of them and keeps the connection when a path goes bad, mprun does that for a
- program that knows nothing of it, and mplab runs a command in a network whose
- links go bad as they are told to. mpstream plays an HLS stream, and mpsync keeps
- a folder and a WebDAV server the same, wherever one walks meanwhile.
+ mppaths watches this machine's network paths, mpconnect connects over the
+ best of them and keeps the connection when a path goes bad, mprun does that
+ for a program that knows nothing of it, and mplab runs a command in a network
+ whose links go bad as they are told to. mpstream plays an HLS stream, and
+ mpsync keeps a folder and a WebDAV server the same, wherever one walks
+ meanwhile.
  .
  mpathd steers the subflows of Multipath TCP connections for programs that lack
  the privilege to do so: for each program its own connections alone.
