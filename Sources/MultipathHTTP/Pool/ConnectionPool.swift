@@ -187,16 +187,21 @@
 
         private func dialed(_ connection: HTTPConnection, _ key: PoolKey, _ id: Int) {
             let report = connection.connection.establishment
-            handle(key) { origin, now in
+            handle(
+                key,
+                beforeEffects: {
+                    // Before a request is sent on it: its end is to be heard before its caller asks for more.
+                    connection.observe { [weak self, weak connection] event in
+                        guard let self, let connection else { return }
+                        ingest(event, connection, key, id)
+                    }
+                }
+            ) { origin, now in
                 origin.dials[id] = nil
                 origin.connections[id] = connection
                 return origin.machine.dialed(
                     id, connection.protocolName == .http1 ? .http1 : .http2, over: report?.interface ?? "",
                     changesPaths: connection.connection.transport.isMPTCP, at: now)
-            }
-            connection.observe { [weak self, weak connection] event in
-                guard let self, let connection else { return }
-                ingest(event, connection, key, id)
             }
         }
 
@@ -210,9 +215,11 @@
 
         // MARK: Actions
 
-        /// - Parameter connecting: how connections of a new origin are opened; nil where only a known one is meant.
+        /// - Parameters:
+        ///   - connecting: how connections of a new origin are opened; nil where only a known one is meant.
+        ///   - beforeEffects: what is done between the decisions and what follows from them.
         private func handle(
-            _ key: PoolKey, _ connecting: ConnectionConfiguration? = nil,
+            _ key: PoolKey, _ connecting: ConnectionConfiguration? = nil, beforeEffects: () -> Void = {},
             _ body: (inout Origin, MonotonicTime) -> [PoolMachine.Action]
         ) {
             let now = MonotonicTime.now
@@ -236,6 +243,7 @@
                 }
                 return effects
             }
+            beforeEffects()
             for effect in effects { perform(effect) }
         }
 
