@@ -154,9 +154,12 @@ package final class BrokerClient: @unchecked Sendable {
 
     /// Its answer may still come, and means nothing to the caller any more.
     private func forget(_ place: Int) {
+        let old = pending[place]
         pending[place].deadline = nil
         pending[place].completion = { _ in }
         pending[place].envelope = nil
+        // What goes with these may ask for something as it goes: not while `pending` is being changed.
+        withExtendedLifetime(old) {}
     }
 
     /// Reads what has come up to now.
@@ -296,7 +299,7 @@ package final class BrokerClient: @unchecked Sendable {
         guard let first = pending.first, first.id == id else { return }
         // The daemon has opened it, or never will.
         pending.removeFirst()
-        first.completion(outcome)
+        withExtendedLifetime(first) { first.completion(outcome) }
     }
 
     // MARK: Time
@@ -341,12 +344,11 @@ package final class BrokerClient: @unchecked Sendable {
             if case .ready = state, waited >= Self.silence { return fail(.brokerSilent) }
         }
         releaseWaiting(all: isLate)
-        for place in pending.indices {
-            guard let deadline = pending[place].deadline, deadline <= now else { continue }
-            let completion = pending[place].completion
-            forget(place)
-            completion(.lost)
-        }
+        // What is told may send more, or give all up.
+        let late = pending.indices.filter { pending[$0].deadline.map { $0 <= now } ?? false }
+        let completions = late.map { pending[$0].completion }
+        for place in late { forget(place) }
+        for completion in completions { completion(.lost) }
         if isNeeded() { start() }
         setTimer()
     }
