@@ -143,7 +143,8 @@ struct HeartbeatHandlerTests {
         print(
             "measured: \(times.count) pings of \(count) connections in \(wakeUps) wake-ups, \(bursts) bursts")
         #expect(times.count >= count * 2)
-        #expect(wakeUps <= 6 && bursts <= 6, "\(wakeUps) wake-ups, \(bursts) bursts")
+        // Some four each where nothing else runs, and two thousand where each went by itself.
+        #expect(wakeUps <= 40 && bursts <= 40, "\(wakeUps) wake-ups, \(bursts) bursts")
         for connection in connections { try? await connection.channel.close() }
         try await listener.close()
     }
