@@ -114,11 +114,14 @@ extension Labs {
             #expect(try eventually { try Processes.set(killed, "wlan0", "rtt=1ms") == 0 })
             killed.signal(SIGKILL)
             let home = killed.wait().output.split(separator: "\n").first.map(String.init) ?? ""
-            let gone = try LabCommand.lab([], "ls $MULTIPATH_HOME")
-            #expect(gone.output == "paths.conf\n")
-            #expect(!FileManager.default.fileExists(atPath: home), "\(home)")
             #expect(home.contains("mplab-\(number)-"))
-            #expect(try folders(number) == [])
+            // The first that comes when the last process of the killed one has ended.
+            let isGone = try eventually {
+                let next = try LabCommand.lab([], "ls $MULTIPATH_HOME")
+                #expect(next.output == "paths.conf\n")
+                return try folders(number) == []
+            }
+            #expect(isGone, "\(home)")
         }
     }
 }
