@@ -103,6 +103,8 @@ static int64_t passing_time;
 static void note_signal(struct trap_run *run, const struct signalfd_siginfo *information) {
     unsigned number = information->ssi_signo;
     if (number == SIGCHLD || number == 0 || number > 64) return;
+    // The trap's word that the program goes on: passed on, it would undo a stop that has come since.
+    if (number == SIGCONT && (pid_t)information->ssi_pid == atomic_load(&run->page->trap)) return;
     if (passing_time == 0) passing_time = trap_now() + SIGNALS_PATIENCE;
     look_at_witness();
     uint64_t bit = 1ULL << (number - 1);
@@ -151,12 +153,21 @@ static int is_stopped(struct trap_run *run) {
     return end && end[1] == ' ' && end[2] == 'T';
 }
 
+static void read_signals(struct trap_run *run, int signals) {
+    struct signalfd_siginfo information;
+    while (read(signals, &information, sizeof information) == sizeof information) note_signal(run, &information);
+}
+
 // The program has stopped: so does this process, for the shell to see.
-static void stop_as_program(struct trap_run *run) {
+static void stop_as_program(struct trap_run *run, int signals) {
     if (atomic_exchange(&run->page->stopped_by, 0) == 0 || !is_stopped(run)) return;
     kill(getpid(), SIGSTOP);
     // Here it goes on. A shell continues the whole group; another process may have continued this one alone.
-    if (is_stopped(run)) kill(atomic_load(&run->page->program), SIGCONT);
+    if (!is_stopped(run)) return;
+    kill(atomic_load(&run->page->program), SIGCONT);
+    // With that it is passed on; once more it might undo a stop that comes next.
+    read_signals(run, signals);
+    unpassed[SIGCONT] = 0;
 }
 
 int trap_wait_for_program(struct trap_run *run, int signals, struct trap_watched *trap, struct trap_watched *policy) {
@@ -167,14 +178,13 @@ int trap_wait_for_program(struct trap_run *run, int signals, struct trap_watched
         int patience = trap_patience_of(run, trap, policy);
         if (passing_time != 0 && (patience < 0 || patience > SIGNALS_PATIENCE)) patience = SIGNALS_PATIENCE;
         if (poll(events, 4, patience) < 0) continue;
-        struct signalfd_siginfo information;
-        while (read(signals, &information, sizeof information) == sizeof information) note_signal(run, &information);
+        read_signals(run, signals);
         pass_signals_on(run);
         uint64_t pokes;
         if (events[3].revents) (void)!read(page->poke, &pokes, 8);
         trap_note_children(run);
         trap_mend(run, trap, policy, events);
-        stop_as_program(run);
+        stop_as_program(run, signals);
     }
     return atomic_load(&page->status);
 }
