@@ -94,49 +94,71 @@ extension Labs {
 
         @Test("leaves nothing behind after two hundred labs")
         func twoHundred() throws {
-            // A lab of the test before may be on its last breath.
-            _ = try eventually { try Self.traces()["labs"] == [] }
-            let before = try Self.traces()
+            // Other tests' labs come and go beside these: a mark in their surroundings tells whose a process is.
+            let mark = "MPLAB_TEST=\(UUID())"
+            var labs: Set<Int32> = []
+            let before = try Self.traces(of: labs, mark)
             for _ in 0..<200 {
-                let outcome = try LabCommand.run([LabCommand.program("mplab"), "run", "--", "true"])
+                let lab = try RunningCommand(
+                    ["/usr/bin/env", mark, LabCommand.program("mplab"), "run", "--", "true"])
+                labs.insert(lab.process.processIdentifier)
+                let outcome = lab.wait()
                 try #require(outcome.status == 0, "\(outcome.errors)")
             }
             // The kernel takes its time with what is no longer used.
             // What was there before, of this machine's other business, may have gone meanwhile.
             func left() throws -> [String: Set<String>] {
-                try Self.traces().mapValues(Set.init).merging(before.mapValues(Set.init)) {
-                    $0.subtracting($1)
-                }
-                .filter { !$0.value.isEmpty }
+                try Self.traces(of: labs, mark).merging(before) { $0.subtracting($1) }
+                    .filter { !$0.value.isEmpty }
             }
             _ = try eventually(.seconds(20)) { try left().isEmpty }
             #expect(try left() == [:])
         }
 
-        /// What a lab could leave behind: processes, interfaces, mounts, files, sockets' names.
-        private static func traces() throws -> [String: [String]] {
-            func list(_ folder: String) -> [String] {
-                ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+        @Test("is seen by its traces while it runs")
+        func traces() throws {
+            let mark = "MPLAB_TEST=\(UUID())"
+            let before = try Self.traces(of: [], mark)
+            let lab = try RunningCommand(
+                ["/usr/bin/env", mark, LabCommand.program("mplab"), "run", "--"]
+                    + ["sh", "-c", "echo ready; read line"])
+            let labs: Set = [lab.process.processIdentifier]
+            func left() throws -> Set<String> {
+                Set(
+                    try Self.traces(of: labs, mark).merging(before) { $0.subtracting($1) }
+                        .filter { !$0.value.isEmpty }.keys)
             }
-            func text(_ path: String) -> [String] {
-                (FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? "")
-                    .split(separator: "\n").map(String.init)
+            #expect(try eventually { try left().isSuperset(of: ["processes", "names", "files"]) })
+            lab.write("\n")
+            #expect(lab.wait().status == 0)
+            #expect(try eventually { try left().isEmpty })
+        }
+
+        /// What labs, known by their process numbers and by a mark in their environment, could leave behind: processes,
+        /// mounts, files and sockets' names, and interfaces outside of any lab.
+        private static func traces(of labs: Set<Int32>, _ mark: String) throws -> [String: Set<String>] {
+            func list(_ folder: String) -> Set<String> {
+                Set((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [])
             }
-            // A network namespace lives by its processes, descriptors and mounts: a lab's own, and what ran in it.
-            let commands = list("/proc").filter { number in
-                let variables = FileManager.default.contents(atPath: "/proc/\(number)/environ") ?? Data()
-                return Int32(number) != nil
-                    && variables.split(separator: 0).contains { $0.starts(with: Array("MPLAB_SERVER=".utf8)) }
+            func text(_ path: String) -> Set<String> {
+                let contents = FileManager.default.contents(atPath: path) ?? Data()
+                return Set(String(decoding: contents, as: UTF8.self).split(separator: "\n").map(String.init))
             }
-            let labs = list("/proc").filter { number in
-                text("/proc/\(number)/comm") == ["mplab"]
+            // A lab's name and its folder have its process number: mplab-4711, mplab-4711-x9.
+            func isOurs(_ name: String) -> Bool {
+                guard let found = name.firstRange(of: "mplab-") else { return false }
+                return Int32(name[found.upperBound...].prefix(while: \.isNumber)).map(labs.contains) ?? false
             }
             return [
-                "labs": labs, "commands": commands, "interfaces": list("/sys/class/net"),
-                "mounts": text("/proc/self/mountinfo"),
+                // A network namespace lives by its processes, descriptors and mounts: a lab's own, and what ran in it.
+                "processes": list("/proc").filter { number in
+                    let variables = FileManager.default.contents(atPath: "/proc/\(number)/environ") ?? Data()
+                    return Int32(number) != nil && variables.split(separator: 0).contains(Data(mark.utf8))
+                },
+                "interfaces": list("/sys/class/net"), "mounts": text("/proc/self/mountinfo"),
                 "named namespaces": list("/run/netns"),
-                "names": text("/proc/net/unix").filter { $0.contains("@mplab-") },
-                "files": list("/tmp").filter { $0.contains("mplab") },
+                "names": text("/proc/net/unix").filter(isOurs),
+                "files": list("/tmp").union(list(FileManager.default.temporaryDirectory.path)).filter(isOurs),
             ]
         }
 
