@@ -48,10 +48,10 @@ struct Handoff: Sendable {
         else { return nil }
         if left.stream.isBulk {
             guard trouble == .routeGone, let sample = left.progress.latest else { return nil }
-            let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoffAllowance
+            let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoff.allowance
             wait = .rest(on: left.id)
             began = now
-            due = now.advanced(by: min(trip + tuning.dryTime + tuning.handoffMargin, tuning.longestHandoff))
+            due = now.advanced(by: min(trip + tuning.handoff.dryTime + tuning.handoff.margin, tuning.handoff.longest))
             return
         }
         guard let sample = other.progress.latest, Self.isWorthAsking(left, outstanding, tuning)
@@ -78,17 +78,17 @@ struct Handoff: Sendable {
         let rest = max(sample.smoothedRTT, left.progress.recentRTT ?? .zero) - least / 2
         let question = (other.minimumRTT ?? other.smoothedRTT) / 2
         guard rest > question else { return .zero }
-        return min(rest - question + tuning.askMargin, tuning.longestAskPause)
+        return min(rest - question + tuning.handoff.askMargin, tuning.handoff.longestAskPause)
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.
     private static func isWorthAsking(
         _ left: Subflow, _ outstanding: UInt64, _ tuning: SteeringTuning
     ) -> Bool {
-        guard outstanding >= UInt64(tuning.firstWindows), let sample = left.progress.latest,
+        guard outstanding >= UInt64(tuning.handoff.firstWindows), let sample = left.progress.latest,
             let rtt = sample.minimumRTT
         else { return false }
-        return Double(sample.deliveryRate) * rtt.inSeconds / 2 >= tuning.firstWindows
+        return Double(sample.deliveryRate) * rtt.inSeconds / 2 >= tuning.handoff.firstWindows
     }
 
     /// Whether what was waited for is there, or will not come.
@@ -104,7 +104,7 @@ struct Handoff: Sendable {
             guard subflows.contains(id), case .trouble(.routeGone) = lost[subflows[id].path],
                 let heard = subflows[id].stream.silence.heardAt
             else { return true }
-            return heard.duration(to: now) >= tuning.dryTime && waited >= tuning.dryTime
+            return heard.duration(to: now) >= tuning.handoff.dryTime && waited >= tuning.handoff.dryTime
         }
     }
 }

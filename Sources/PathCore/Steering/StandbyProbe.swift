@@ -22,7 +22,7 @@ struct StandbyProbe: Sendable {
     ) {
         let idle = Self.standbys(subflows, paths, notOver: isLost).filter { subflow in
             subflow.progress.latest.map {
-                min($0.sinceAcknowledgement, $0.sinceDataReceived) >= tuning.keepaliveIdle
+                min($0.sinceAcknowledgement, $0.sinceDataReceived) >= tuning.handoff.keepaliveIdle
             } ?? false
         }
         guard let least = idle.compactMap({ $0.progress.latest?.smoothedRTT }).min() else { return nil }
@@ -30,7 +30,7 @@ struct StandbyProbe: Sendable {
         sentAt = now.advanced(by: pause)
         due = now.advanced(
             by: min(
-                pause + least * tuning.handoffAllowance + tuning.handoffMargin, tuning.longestHandoff))
+                pause + least * tuning.handoff.allowance + tuning.handoff.margin, tuning.handoff.longest))
     }
 
     /// The subflows that could take over, over other paths than these.

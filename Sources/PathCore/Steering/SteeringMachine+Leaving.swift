@@ -49,7 +49,7 @@ extension SteeringMachine {
             }
         }
         self.handoff = handoff
-        agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+        agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))
         timers.set(.connection(.handoff), at: due)
         return true
     }

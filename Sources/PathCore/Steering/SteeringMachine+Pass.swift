@@ -22,7 +22,7 @@ extension SteeringMachine {
 
     /// Asks over what stands by what the peer has, before anything is known of a path: the answer is to be there with the verdict.
     mutating func probeStandbys(insteadOf path: PathKey, at now: MonotonicTime) {
-        guard verdictDue(at: now) == nil, outstanding >= UInt64(tuning.firstWindows),
+        guard verdictDue(at: now) == nil, outstanding >= UInt64(tuning.handoff.firstWindows),
             let probe = StandbyProbe(
                 reconciler.subflows, paths, notOver: { $0 == path }, at: now, tuning)
         else { return }

@@ -96,7 +96,7 @@ extension SteeringMachine {
                             trouble: trouble, since: probing.first)))
             }
             if let due = verdictDue(at: now) {
-                agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+                agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))
                 return timers.set(timer, at: due)
             }
             paths[path].noteProbe(isAnswered: false, tuning)

@@ -210,7 +210,7 @@ extension SteeringMachine {
             if subflow.remote.address == verdict.remote {
                 guard verdictDue(at: now) == nil else {
                     sharedVerdicts.append(verdict)
-                    agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoffLook)))
+                    agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))
                     continue
                 }
                 weigh(.sharedVerdict(verdict.trouble), on: subflow.path, at: now)

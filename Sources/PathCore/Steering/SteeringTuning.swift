@@ -1,5 +1,6 @@
-// Every duration, ratio and count that steering uses, with its unit and its reason. No other file of this folder holds
-// one: to try another value change it here, or pass another tuning to `SteeringMachine.init`.
+// Every duration, ratio and count that steering uses, with its unit and its reason: here, and in the two files of its parts
+// (HandoffTuning, InteractiveTuning). No other file of this folder holds one: to try another value change it here, or pass
+// another tuning to `SteeringMachine.init`.
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
 
@@ -269,44 +270,12 @@ package final class SteeringTuning: @unchecked Sendable {
     /// Most suspicions are over sooner than this; a handshake over an expensive path costs money.
     var hesitation = Duration.milliseconds(15)
 
-    // MARK: Interactive
+    // MARK: Parts
 
-    /// How long another path must have been faster before data moves; each move that is taken back doubles it …
-    var contenderPatience = Duration.milliseconds(100)
-    /// … so often at most.
-    var mostReluctance = 3
-    /// A move back within this shows that the one before was for nothing.
-    var regret = Duration.seconds(3)
-    /// A quiet time of so many of those forgets it.
-    var regretMemory = 4
-    /// How much faster it must be: so many times, and by so much.
-    var latencyMargin = 1.25
-    var leastLatencyGain = Duration.milliseconds(5)
-    /// What counts for a path that was never measured.
-    var unknownLatency = Duration.seconds(1)
-    /// A path that stalls is left for one that takes a share (1 / this) of the stall.
-    var stallShare = 2
-    var leastStallLook = Duration.milliseconds(1)
-
-    // MARK: Handoff
-
-    /// Bytes in the first steps of a new congestion window, 10 and 20 full segments.
-    var firstWindows = 30 * 1448.0
-    /// The kernel probes no subflow that was heard sooner (TCP_KEEPIDLE).
-    var keepaliveIdle = Duration.seconds(1)
-    /// When nothing has come for so long, it was the last of a transfer.
-    var dryTime = Duration.milliseconds(8)
-    /// A round trip and a quarter, and so much more, is waited for.
-    var handoffAllowance = Ratio(5, 4)
-    var handoffMargin = Duration.milliseconds(10)
-    /// The peer is asked so much later than the last that is on its way arrives by all that is known …
-    var askMargin = Duration.milliseconds(4)
-    /// … and no later than this.
-    var longestAskPause = Duration.milliseconds(60)
-    /// And never longer: whatever else waits is not to feel it.
-    var longestHandoff = Duration.milliseconds(300)
-    /// Between samples meanwhile, at the least.
-    var handoffLook = Duration.milliseconds(2)
+    /// What is handed over when a path is left.
+    var handoff = HandoffTuning()
+    /// Which of two paths has the lower latency.
+    var interactive = InteractiveTuning()
 
     // MARK: Reserve subflow
 

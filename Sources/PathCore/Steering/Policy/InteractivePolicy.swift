@@ -23,7 +23,7 @@ struct InteractivePolicy: SteeringPolicy {
     mutating func decide(
         _ paths: [PathView], at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> SteeringDecision {
-        func time(_ path: PathView) -> Duration { path.latency ?? tuning.unknownLatency }
+        func time(_ path: PathView) -> Duration { path.latency ?? tuning.interactive.unknownLatency }
         let current = paths.first { $0.key == carrier }
         let able = paths.filter { $0.canCarry && $0.standing == .good }
         let fastest = able.min { time($0) < time($1) }
@@ -34,17 +34,17 @@ struct InteractivePolicy: SteeringPolicy {
             if current.standing == .suspect {
                 if let other = able.filter({ $0.key != current.key }).min(by: { time($0) < time($1) }) {
                     // While it waits this grows.
-                    let enough = time(other) / tuning.stallShare
+                    let enough = time(other) / tuning.interactive.stallShare
                     if time(current) >= enough {
                         (next, reason) = (other, .stalled)
                     } else {
-                        again = now.advanced(by: max(enough - time(current), tuning.leastStallLook))
+                        again = now.advanced(by: max(enough - time(current), tuning.interactive.leastStallLook))
                     }
                 }
             } else if let fastest, fastest.key != current.key, time(fastest) < time(current) {
                 let since = contender?.key == fastest.key ? contender?.since ?? now : now
                 contender = (fastest.key, since)
-                let due = since.advanced(by: tuning.contenderPatience * (1 << reluctance))
+                let due = since.advanced(by: tuning.interactive.contenderPatience * (1 << reluctance))
                 if !isMuchBetter(fastest, current, tuning) {
                     // The next measurement tells.
                 } else if now >= due {
@@ -71,7 +71,7 @@ struct InteractivePolicy: SteeringPolicy {
         _ new: PathView, _ old: PathView, _ tuning: SteeringTuning
     ) -> Bool {
         guard let new = new.latency, let old = old.latency else { return false }
-        return old > new * tuning.latencyMargin + tuning.leastLatencyGain
+        return old > new * tuning.interactive.latencyMargin + tuning.interactive.leastLatencyGain
     }
 
     private mutating func note(
@@ -79,9 +79,9 @@ struct InteractivePolicy: SteeringPolicy {
     ) {
         if let moved {
             let pause = moved.at.duration(to: now)
-            if moved.from == new, pause < tuning.regret {
-                reluctance = min(reluctance + 1, tuning.mostReluctance)
-            } else if pause > tuning.regret * tuning.regretMemory {
+            if moved.from == new, pause < tuning.interactive.regret {
+                reluctance = min(reluctance + 1, tuning.interactive.mostReluctance)
+            } else if pause > tuning.interactive.regret * tuning.interactive.regretMemory {
                 reluctance = 0
             }
         }
