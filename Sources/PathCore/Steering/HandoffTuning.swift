@@ -15,6 +15,8 @@ struct HandoffTuning {
     var longestAskPause = Duration.milliseconds(60)
     /// And never longer: whatever else waits is not to feel it.
     var longest = Duration.milliseconds(300)
+    /// What a peer's worker takes, on a busy machine, to give up a subflow that it was told to.
+    var peerTime = Duration.milliseconds(20)
     /// Between samples meanwhile, at the least.
     var look = Duration.milliseconds(2)
 }

@@ -8,6 +8,10 @@
 //     for a timer. RM_ADDR is sent once and ignored by a peer for which the subflow that brings it is not fully
 //     established, so over a new one it waits for a round trip.
 //  5. MP_PRIO travels on the subflow that it is about. The kernel finds none that is new, and some never.
+//  6. A peer that is told to use another subflow before it has given up a dead one sends what is new there first: up to
+//     64 KB, three round trips in a new window, before what it has to repeat. So RM_ADDR goes first, and MP_PRIO once its
+//     worker (mptcp_worker) has run: what stands by carries meanwhile, too, where no other is left. Where RM_ADDR has to
+//     wait MP_PRIO does not, or the peer would answer over the dead path until then.
 //
 // The end of a subflow costs: the kernel, here and at the peer, sends again all that is unacknowledged on the
 // connection, whatever was on that subflow (__mptcp_retransmit_pending_data). In a bulk transfer those are
@@ -151,6 +155,11 @@ struct Reconciler: Sendable {
         return .ordered
     }
 
+    /// A subflow that carried is given up: what stands by is ordered to carry when the peer has done so, too.
+    mutating func postponePriorities(until time: MonotonicTime) {
+        subflows.updateEach { if $0.isBackup { $0.prioritizedFrom = max($0.prioritizedFrom, time) } }
+    }
+
     /// The kernel did not take such an order.
     mutating func prioritizationFailed(
         _ id: SubflowID, isBackup: Bool, at now: MonotonicTime, _ tuning: SteeringTuning
@@ -170,14 +179,20 @@ struct Reconciler: Sendable {
     // MARK: Taking addresses back
 
     /// Tells the peer to forget a path's address, now or as soon as there is a way to tell it.
+    ///
+    /// - Returns: whether it is told now.
     mutating func withdraw(
         _ address: SubflowAction.LocalAddress, of path: PathKey, _ paths: PathTable, at now: MonotonicTime,
         _ tuning: SteeringTuning
-    ) {
+    ) -> Bool {
         let from = canSignal(about: address, paths, tuning)
-        if let from, from <= now { return withdraw(address) }
+        if let from, from <= now {
+            withdraw(address)
+            return true
+        }
         withdrawals.removeAll { $0.path == path }
         withdrawals.append(Withdrawal(path: path, address: address, after: from ?? now))
+        return false
     }
 
     /// What was to be withdrawn of a path that is not allowed any more is forgotten.

@@ -14,9 +14,10 @@ extension SteeringMachine {
         let decision = policy.decide(views, at: now, tuning)
         for path in paths.keys where decision.measures.contains(path) { probe(path, .measurement, at: now) }
         let wanted = Array(zip(allowed.list, decision.roles))
+        // First: what is on a failed path is to be repeated before the others are told to carry.
+        leaveFailed(at: now)
         for (path, role) in wanted { attend(path, role, at: now) }
         for (path, role) in wanted { demote(path.key, role, at: now) }
-        leaveFailed(at: now)
         // Last: what is not needed goes when what is needed carries.
         for (path, role) in wanted where role == .none { release(path.key, at: now) }
         keepReserve(at: now)

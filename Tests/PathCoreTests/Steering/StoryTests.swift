@@ -27,9 +27,11 @@ struct StoryTests {
                 "create wwan0 as backup", "wwan0 joined",
                 "wlan0 is suspect: no acknowledgement", "probe wlan0",
                 "share wlan0", "wlan0 failed: no acknowledgement",
-                "active wwan0 40002", "withdraw wlan0", "destroy wlan0 40001",
-                "wlan0 left: no acknowledgement", "moved from wlan0 to wwan0: no acknowledgement",
+                "withdraw wlan0", "destroy wlan0 40001", "wlan0 left: no acknowledgement",
+                "active wwan0 40002", "moved from wlan0 to wwan0: no acknowledgement",
             ])
+        let times = world.steps.filter { ["withdraw wlan0", "active wwan0 40002"].contains($0.words) }.map(\.time)
+        #expect(times[1] - times[0] == 20_000_000, "the peer's worker has run by then")
     }
 
     @Test("warms an expensive path on suspicion; leaves when it is joined; withdraws one round trip later")
@@ -41,9 +43,8 @@ struct StoryTests {
             world.lines() == [
                 "wlan0 is suspect: no acknowledgement", "probe wlan0", "probe wlan0",
                 "create wwan0 as backup", "share wlan0", "wlan0 failed: no acknowledgement",
-                "wwan0 joined", "active wwan0 40002", "destroy wlan0 40001",
-                "wlan0 left: no acknowledgement", "moved from wlan0 to wwan0: no acknowledgement",
-                "withdraw wlan0",
+                "wwan0 joined", "destroy wlan0 40001", "wlan0 left: no acknowledgement",
+                "active wwan0 40002", "moved from wlan0 to wwan0: no acknowledgement", "withdraw wlan0",
             ])
         let left = try #require(world.time(of: .left("wlan0", because: .trouble(.noAcknowledgement))))
         let withdrawn = try #require(world.steps.last { $0.words == "withdraw wlan0" })
