@@ -11,7 +11,7 @@ extension Labs {
         /// What may come in on the way when a budget is found spent.
         private static let overshoot = 256 * 1_024
 
-        private static let link = ["--cellular", "rtt=40ms,rate=50mbit,queue=40ms"]
+        private static let link = ["--cellular", "rtt=40ms,rate=20mbit,queue=40ms"]
         /// Downloads until its budget is spent, which ends the connection.
         private static let download = """
             download() { '\(LabCommand.program("modeprobe"))' handover download --tcp yes --prohibit wlan0 \

@@ -75,7 +75,7 @@ extension Labs {
         @Test("is replaced when the better path returns")
         func betterPath() throws {
             let (outcome, pause) = try download(
-                15_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
+                30_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
                 "pause 0.5; mplab set wlan0 down; pause 3; mplab set wlan0 up")
             #expect(outcome.output.contains("over wlan0 by tcp (better path: wlan0)"), "\(outcome)")
             #expect(outcome.output.contains("by 3 connections"), "\(outcome)")
@@ -88,7 +88,7 @@ extension Labs {
             // Wi-Fi gets slow and lossy for a while, but it answers.
             let (outcome, _) = try download(
                 2_000_000, wifiAndCellular + ["--wifi", "rtt=20ms,rate=2mbit"],
-                "pause 1; mplab set wlan0 rtt=250ms,loss=5%; pause 1; mplab set wlan0 rtt=20ms,loss=0%,rate=50mbit"
+                "pause 1; mplab set wlan0 rtt=250ms,loss=2%; pause 1; mplab set wlan0 rtt=20ms,loss=0%,rate=50mbit"
             )
             #expect(outcome.output.contains("by 1 connections"), "\(outcome)")
         }

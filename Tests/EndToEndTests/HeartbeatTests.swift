@@ -12,7 +12,7 @@ extension Labs {
         func realNAT(limit: Int) throws {
             let outcome = try LabCommand.lab(
                 ["--wifi", "rtt=20ms,nat=\(limit)ms"],
-                "'\(LabCommand.program("modeprobe"))' heartbeat 500 4000")
+                "'\(LabCommand.program("modeprobe"))' heartbeat 500 4000", deadline: .seconds(250))
             try #require(outcome.status == 0, "\(outcome)")
             var facts: [Substring: Int] = [:]
             for line in outcome.lines {

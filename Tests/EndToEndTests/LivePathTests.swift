@@ -20,7 +20,7 @@ extension Labs {
                 """
                 '\(LabCommand.program("mplab"))' set wwan0 expensive no
                 '\(LabCommand.program("modeprobe"))' handover download --refuse constrained \
-                  --capture wlan0 --ms 2500 \(words) --at 1000 wlan0 constrained
+                  --capture wlan0 --ms 4500 \(words) --at 1000 wlan0 constrained
                 """)
             try #require(outcome.status == 0, "\(outcome)")
             var facts: [Substring: [Substring]] = [:]
@@ -31,8 +31,8 @@ extension Labs {
             return (facts, outcome)
         }
 
-        /// In milliseconds, for a busy machine; the download goes on for a second longer.
-        private static let longestTail = 600
+        /// In milliseconds, for a busy machine; the download goes on for three seconds longer.
+        private static let longestTail = 1_500
 
         private func number(_ text: Substring?) -> Int { text.flatMap { Int($0) } ?? .max }
 
@@ -61,7 +61,7 @@ extension Labs {
             #expect(facts["current"] == ["wlan0 (wifi, constrained by settings)"], "\(outcome)")
             #expect(facts["ended"] == ["false"], "its user decides: \(outcome)")
             // On a machine with nothing else to do it is some milliseconds; the margin is for a busy one.
-            #expect(number(facts["told_after"]?.first) <= 250, "\(outcome)")
+            #expect(number(facts["told_after"]?.first) <= 1_000, "\(outcome)")
         }
 
         @Test("is ended where that was asked for, and no byte of data follows")

@@ -48,9 +48,11 @@
                         """
                         set='\(LabCommand.program("mplab")) set'
                         until curl -s -o /dev/null \(place); do sleep 0.05; done
+                        events='\(folder.file("events"))'; : > $events
                         (\(beside)) &
-                        '\(LabCommand.program("mpstream"))' --json \(words) '\(place)?duration=\(seconds)' > /dev/null
-                        status=$?; wait; exit $status
+                        '\(LabCommand.program("mpstream"))' --json \(words) '\(place)?duration=\(seconds)' \
+                          > /dev/null 2> $events
+                        status=$?; wait; cat $events >&2; exit $status
                         """,
                     ], deadline: .seconds(120))
                 let lines = outcome.errors.split(separator: "\n").filter { $0.hasPrefix("{") }
@@ -110,13 +112,19 @@
 
             @Test("goes on with the rest of a segment over TCP when its path dies, and fetches nothing twice")
             func range() throws {
+                // In the middle of one: a segment takes half a second or longer.
+                let segments = #"grep -c '"segment"' $events"#
                 let (events, report, outcome) = try play(
                     """
                     link wlan0 wifi rtt=20ms,rate=6mbit
                     link wwan0 cellular,expensive rtt=60ms,rate=20mbit
                     server tcp
 
-                    """, "", beside: "sleep 2.5; $set wlan0 blackhole > /dev/null", seconds: 30)
+                    """, "",
+                    beside: """
+                        sleep 2.5; n=$(\(segments)); until [ $(\(segments)) -gt $n ]; do sleep 0.02; done
+                        sleep 0.1; $set wlan0 blackhole > /dev/null
+                        """, seconds: 30)
                 #expect(outcome.status == 0 && report.outcome == "ended", "\(outcome)")
                 #expect(report.segments == 15 && report.stalls == 0, "\(outcome.errors)")
                 #expect(events.contains { $0["event"] as? String == "continued" }, "\(outcome.errors)")

@@ -41,11 +41,14 @@ extension Labs {
 
         @Test("go on with a download where Wi-Fi falls silent, though they send nothing")
         func download() throws {
-            let outcome = try probe("handover download --ms 5000 --at 2500 wlan0 blackhole")
+            let outcome = try probe("handover download --ms 6000 --at 2500 wlan0 blackhole")
             #expect(outcome.status == 0, "\(outcome)")
             #expect(count("control system_wide", in: outcome) == 1, "\(outcome)")
             #expect(count("intact true", in: outcome) == 1, "\(outcome)")
-            #expect(count("moved from wlan0 to wwan0", in: outcome) == 1, "\(outcome)")
+            // A machine that is too busy for the emulator may add a move and one back before.
+            #expect(
+                outcome.lines.last { $0.contains(" moved from ") }?.contains("from wlan0 to wwan0") == true,
+                "\(outcome)")
             let stalls = outcome.lines.compactMap { $0.hasPrefix("stall ") ? Int($0.dropFirst(6)) : nil }
             #expect(stalls.count == 1 && stalls.allSatisfy { $0 < 2000 }, "\(outcome)")
         }
@@ -53,7 +56,7 @@ extension Labs {
         @Test("go back to a path that returns")
         func goBack() throws {
             let outcome = try probe(
-                "handover echo --ms 6000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
+                "handover echo --ms 9000 --at 1000 wlan0 blackhole --at 2500 wlan0 blackhole=none")
             #expect(count("intact true", in: outcome) == 1, "\(outcome)")
             // A machine that is too busy for the emulator may add a move and one back.
             let moves = outcome.lines.filter { $0.contains(" moved from ") }

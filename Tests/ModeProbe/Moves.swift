@@ -41,7 +41,12 @@ struct Moves: Sendable {
             if conversation.isOver { break }
             slowest = max(slowest, begun.duration(to: .now))
         }
-        let after = Resources()
+        // The last move's own descriptors may be open still; one that is kept stays.
+        var after = Resources()
+        for _ in 0..<50 where after.descriptors > before.descriptors {
+            try? await Task.sleep(for: .milliseconds(20))
+            after = Resources()
+        }
         return [
             "late \(late)", "slowest \(slowest.wholeNanoseconds / 1_000_000)",
             "descriptors \(before.descriptors) \(after.descriptors)",

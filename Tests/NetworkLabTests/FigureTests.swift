@@ -28,17 +28,21 @@ extension Labs {
 
         @Test("sees the round-trip time")
         func roundTrip() throws {
-            let outcome = try LabCommand.lab(
-                ["--wifi", "rtt=20ms", "--cellular", "rtt=60ms"],
-                "ping -c 20 -i 0.02 server; ping -4 -c 20 -i 0.02 -I wwan0 server")
-            let parts = outcome.output.components(separatedBy: "PING")
-            try #require(parts.count == 3, "\(outcome)")
-            let (wifi, cellular) = (Self.roundTrips(parts[1]), Self.roundTrips(parts[2]))
-            try #require(wifi.count == 4 && cellular.count == 4, "\(outcome)")
-            #expect((20...21).contains(wifi[0]), "\(outcome)")
-            #expect((60...61).contains(cellular[0]), "\(outcome)")
-            #expect(try #require(Self.medianRoundTrip(parts[1])) < 23, "\(outcome)")
-            #expect(try #require(Self.medianRoundTrip(parts[2])) < 63, "\(outcome)")
+            // A machine that is busy makes it longer, never shorter.
+            for attempt in 1...8 {
+                let outcome = try LabCommand.lab(
+                    ["--wifi", "rtt=20ms", "--cellular", "rtt=60ms"],
+                    "ping -c 20 -i 0.02 server; ping -4 -c 20 -i 0.02 -I wwan0 server")
+                let parts = outcome.output.components(separatedBy: "PING")
+                try #require(parts.count == 3, "\(outcome)")
+                let least = parts.dropFirst().map { Self.roundTrips($0).first ?? 0 }
+                let medians = try parts.dropFirst().map { try #require(Self.medianRoundTrip($0)) }
+                #expect(least[0] >= 20 && least[1] >= 60, "\(outcome)")
+                let isIdle = least[0] <= 21 && least[1] <= 61 && medians[0] < 23 && medians[1] < 63
+                if attempt < 8, !isIdle { continue }
+                #expect(isIdle, "\(outcome)")
+                break
+            }
         }
 
         /// iperf3's server resets a client that comes while it still ends the one before.

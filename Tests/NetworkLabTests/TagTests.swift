@@ -61,7 +61,7 @@ extension Labs {
                 """
                 link wlan0 wifi rtt=2ms
                 link wwan0 cellular,not-expensive,constrained rtt=2ms
-                at 500ms wlan0 constrained
+                at 3s wlan0 constrained
                 """, to: "low-data.lab")
             let running = try RunningCommand(
                 [
@@ -74,7 +74,7 @@ extension Labs {
                         """,
                 ])
             #expect(
-                eventually { (try? folder.text("trace"))?.contains(#""change":"constrained yes""#) == true })
+                eventually(.seconds(30)) { (try? folder.text("trace"))?.contains(#""change":"constrained yes""#) == true })
             #expect(try Processes.set(running, "wwan0", "constrained", "auto") == 0)
             let outcome = running.wait()
             #expect(
@@ -103,15 +103,15 @@ extension Labs {
 
         @Test("stands in a folder that goes with the lab, or with the next one where the lab was killed")
         func folderGoes() throws {
-            let script = ["--", "bash", "-c", "echo $MULTIPATH_HOME; sleep 60"]
+            let marker = "\(UInt32.random(in: 100_000...999_999))"
+            let script = ["--", "bash", "-c", "echo $MULTIPATH_HOME; exec sleep \(marker)"]
             let killed = try RunningCommand([LabCommand.program("mplab"), "run", "--quiet"] + script)
             let folders = { (process: Int32) in
                 try FileManager.default.contentsOfDirectory(atPath: "/tmp")
                     .filter { $0.hasPrefix("mplab-\(process)-") }
             }
             let number = killed.process.processIdentifier
-            // The lab is there when it can be told something.
-            #expect(try eventually { try Processes.set(killed, "wlan0", "rtt=1ms") == 0 })
+            #expect(eventually(.seconds(30)) { Processes.isRunning("sleep", marker) })
             killed.signal(SIGKILL)
             let home = killed.wait().output.split(separator: "\n").first.map(String.init) ?? ""
             #expect(home.contains("mplab-\(number)-"))

@@ -115,7 +115,7 @@ public final class RunningCommand: @unchecked Sendable {
 }
 
 /// Waits until something is true; false at the deadline.
-public func eventually(_ deadline: Duration = .seconds(10), _ condition: () throws -> Bool) rethrows -> Bool {
+public func eventually(_ deadline: Duration = .seconds(30), _ condition: () throws -> Bool) rethrows -> Bool {
     let end = ContinuousClock.now + deadline
     while ContinuousClock.now < end {
         if try condition() { return true }

@@ -54,7 +54,7 @@
             }
             """.write(to: folder.appendingPathComponent("conf"), atomically: true, encoding: .utf8)
             process = try Running(["nginx", "-c", "\(root)/conf", "-e", "\(root)/error.log"])
-            for _ in 0..<500 {
+            for _ in 0..<1500 {
                 if (try? Data(contentsOf: folder.appendingPathComponent("pid")))?.isEmpty == false { return }
                 try await Task.sleep(for: .milliseconds(20))
             }

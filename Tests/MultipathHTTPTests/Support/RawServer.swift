@@ -58,7 +58,7 @@
                             try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
                         }
                         try channel.pipeline.syncOperations.addHandler(
-                            Script(counter.next(), isRequest, manner, counter))
+                            Script(tls == nil ? counter.next() : nil, isRequest, manner, counter))
                     }
                 }.bind(host: "127.0.0.1", port: 0).get()
             port = channel.localAddress?.port ?? 0
@@ -94,14 +94,15 @@
             typealias InboundIn = ByteBuffer
             typealias OutboundOut = ByteBuffer
 
-            private let number: Int
+            /// With TLS from its first bytes on: a handshake that takes long has another connection tried beside it.
+            private var number: Int?
             private let isRequest: @Sendable (Int, ByteBuffer) -> Bool
             private let manner: Manner
             private let counter: Counter
             private var pending = ByteBuffer()
 
             init(
-                _ number: Int, _ isRequest: @escaping @Sendable (Int, ByteBuffer) -> Bool,
+                _ number: Int?, _ isRequest: @escaping @Sendable (Int, ByteBuffer) -> Bool,
                 _ manner: @escaping Manner, _ counter: Counter
             ) {
                 self.number = number
@@ -112,6 +113,8 @@
 
             func channelRead(context: ChannelHandlerContext, data: NIOAny) {
                 pending.writeImmutableBuffer(unwrapInboundIn(data))
+                let number = number ?? counter.next()
+                self.number = number
                 guard isRequest(number, pending) else { return }
                 let request = String(buffer: pending)
                 pending.clear()
