@@ -51,7 +51,8 @@ struct Handoff: Sendable {
             let trip = (sample.minimumRTT ?? sample.smoothedRTT) * tuning.handoff.allowance
             wait = .rest(on: left.id)
             began = now
-            due = now.advanced(by: min(trip + tuning.handoff.dryTime + tuning.handoff.margin, tuning.handoff.longest))
+            due = now.advanced(
+                by: min(trip + tuning.handoff.dryTime + tuning.handoff.margin, tuning.handoff.longest))
             return
         }
         guard let sample = other.progress.latest, Self.isWorthAsking(left, outstanding, tuning)

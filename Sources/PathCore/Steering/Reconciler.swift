@@ -40,6 +40,9 @@ struct Reconciler: Sendable {
     /// Addresses that the peer is to be told to forget, as soon as there is a way to tell it. One for each path.
     private var withdrawals: [Withdrawal] = []
     private var actions: [SteeringAction] = []
+    /// Subflows that carry already, which the peer is told from that time on (rule 6).
+    private var promotions: [SubflowID] = []
+    private var promotesFrom = MonotonicTime.zero
 
     private struct Withdrawal: Sendable {
         let path: PathKey
@@ -151,13 +154,27 @@ struct Reconciler: Sendable {
         guard subflow.isOpen, !subflow.keepsPriority, let local = subflow.local else { return .impossible }
         guard now >= subflow.prioritizedFrom else { return .later(subflow.prioritizedFrom) }
         subflows[id].isBackup = isBackup
+        if !isBackup, now < promotesFrom {
+            promotions.append(id)
+            return .ordered
+        }
+        if isBackup, let place = promotions.firstIndex(of: id) {
+            promotions.remove(at: place)
+            return .ordered
+        }
         order(.prioritize(local: local, remote: subflow.remote, isBackup: isBackup))
         return .ordered
     }
 
-    /// A subflow that carried is given up: what stands by is ordered to carry when the peer has done so, too.
-    mutating func postponePriorities(until time: MonotonicTime) {
-        subflows.updateEach { if $0.isBackup { $0.prioritizedFrom = max($0.prioritizedFrom, time) } }
+    /// Tells the peer what is to carry, when it has given up what it was told to.
+    mutating func settlePromotions(_ timers: inout TimerTable, at now: MonotonicTime) {
+        guard !promotions.isEmpty else { return }
+        guard now >= promotesFrom else { return timers.set(.connection(.promotion), at: promotesFrom) }
+        for id in promotions where subflows.contains(id) {
+            guard let local = subflows[id].local else { continue }
+            order(.prioritize(local: local, remote: subflows[id].remote, isBackup: false))
+        }
+        promotions = []
     }
 
     /// The kernel did not take such an order.
@@ -179,20 +196,14 @@ struct Reconciler: Sendable {
     // MARK: Taking addresses back
 
     /// Tells the peer to forget a path's address, now or as soon as there is a way to tell it.
-    ///
-    /// - Returns: whether it is told now.
     mutating func withdraw(
         _ address: SubflowAction.LocalAddress, of path: PathKey, _ paths: PathTable, at now: MonotonicTime,
         _ tuning: SteeringTuning
-    ) -> Bool {
+    ) {
         let from = canSignal(about: address, paths, tuning)
-        if let from, from <= now {
-            withdraw(address)
-            return true
-        }
+        if let from, from <= now { return withdraw(address, at: now, tuning) }
         withdrawals.removeAll { $0.path == path }
         withdrawals.append(Withdrawal(path: path, address: address, after: from ?? now))
-        return false
     }
 
     /// What was to be withdrawn of a path that is not allowed any more is forgotten.
@@ -221,15 +232,18 @@ struct Reconciler: Sendable {
                 continue
             }
             withdrawals.remove(at: place)
-            withdraw(withdrawal.address)
+            withdraw(withdrawal.address, at: now, tuning)
         }
     }
 
-    private mutating func withdraw(_ address: SubflowAction.LocalAddress) {
+    private mutating func withdraw(
+        _ address: SubflowAction.LocalAddress, at now: MonotonicTime, _ tuning: SteeringTuning
+    ) {
         // The kernel takes back only what it knows; telling the peer of the address makes it known again.
         if !book.canWithdraw(address) { order(.announce(address)) }
         order(.withdraw(address))
         book.destroyed(address.address)
+        promotesFrom = now.advanced(by: tuning.handoff.peerTime)
     }
 
     /// From when on a subflow of another address can tell the peer something; nil where there is none.

@@ -72,11 +72,8 @@ extension SteeringMachine {
         guard let first = leaving.first(where: { $0.role == .data }) ?? leaving.first else { return }
         useReserve(insteadOf: path, at: now)
         // An accepting end has one address for all paths: taking it back would end them all.
-        let isTold = traits.steers && reconciler.withdraw(first.address, of: path, paths, at: now, tuning)
+        if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
         reconciler.endAll(on: path, isCertain: isCertain, byReset: mayReset(path, because: reason))
-        if isTold, leaving.contains(where: { $0.role == .data && !$0.isBackup }) {
-            reconciler.postponePriorities(until: now.advanced(by: tuning.handoff.peerTime))
-        }
         if isActive(at: now) { gap.watch(at: now, tuning) }
         // What was on its way there goes another one from now on.
         reconciler.subflows.updateEach { $0.progress.carriesSince = now }

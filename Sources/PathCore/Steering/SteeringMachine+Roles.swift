@@ -5,6 +5,7 @@ extension SteeringMachine {
         if traits.steers { followPolicy(at: now) } else { leaveFailed(at: now) }
         dismissSuccessors(at: now)
         reconciler.settleWithdrawals(paths, &timers, at: now, tuning)
+        reconciler.settlePromotions(&timers, at: now)
         checkStranded(at: now)
     }
 

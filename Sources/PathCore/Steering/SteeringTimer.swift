@@ -4,6 +4,8 @@ enum ConnectionTimer: Sendable, Hashable {
     case handoff
     /// The mode decides again, though nothing has happened.
     case policy
+    /// The peer is told what carries now.
+    case promotion
     /// What has just been decided is looked at once more.
     case review
     /// Room is made for what a gap in the data lacks.

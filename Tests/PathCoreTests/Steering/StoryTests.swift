@@ -28,9 +28,10 @@ struct StoryTests {
                 "wlan0 is suspect: no acknowledgement", "probe wlan0",
                 "share wlan0", "wlan0 failed: no acknowledgement",
                 "withdraw wlan0", "destroy wlan0 40001", "wlan0 left: no acknowledgement",
-                "active wwan0 40002", "moved from wlan0 to wwan0: no acknowledgement",
+                "moved from wlan0 to wwan0: no acknowledgement", "active wwan0 40002",
             ])
-        let times = world.steps.filter { ["withdraw wlan0", "active wwan0 40002"].contains($0.words) }.map(\.time)
+        let times = world.steps.filter { ["withdraw wlan0", "active wwan0 40002"].contains($0.words) }.map(
+            \.time)
         #expect(times[1] - times[0] == 20_000_000, "the peer's worker has run by then")
     }
 
@@ -116,7 +117,7 @@ struct StoryTests {
         #expect(
             world.lines(from: .seconds(1)) == [
                 "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
-                "wlan0 left: no carrier", "active wwan0 40002", "moved from wlan0 to wwan0: no carrier",
+                "wlan0 left: no carrier", "moved from wlan0 to wwan0: no carrier", "active wwan0 40002",
                 "probe wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
                 "active wlan0 40003", "backup wwan0 40002",
                 "moved from wwan0 to wlan0: the preferred path works",

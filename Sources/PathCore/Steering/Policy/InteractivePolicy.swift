@@ -38,7 +38,8 @@ struct InteractivePolicy: SteeringPolicy {
                     if time(current) >= enough {
                         (next, reason) = (other, .stalled)
                     } else {
-                        again = now.advanced(by: max(enough - time(current), tuning.interactive.leastStallLook))
+                        again = now.advanced(
+                            by: max(enough - time(current), tuning.interactive.leastStallLook))
                     }
                 }
             } else if let fastest, fastest.key != current.key, time(fastest) < time(current) {
