@@ -146,17 +146,22 @@ final class SteeringRegistry: @unchecked Sendable {
 
     private func makeBroker(at path: String = BrokerClient.standardPath) -> BrokeredSteering {
         let broker = BrokeredSteering(on: thread, path: path)
-        broker.client.onEvent = { [unowned self] event in ingest(event) }
-        broker.client.onReady = { [unowned self] in
+        broker.client.onEvent = { [weak self] event in self?.ingest(event) }
+        broker.client.onReady = { [weak self] in
+            guard let self else { return }
             for (token, known) in members where known.isBrokered { attach(token) }
         }
-        broker.client.onLost = { [unowned broker] in broker.control.forgetAll() }
-        broker.client.isNeeded = { [unowned self] in members.values.contains(where: \.isBrokered) }
-        broker.control.onOutcome = { [unowned self] outcome, action, token in
-            members[token]?.member.ingest(outcome, of: action)
+        broker.client.onLost = { [weak broker] in broker?.control.forgetAll() }
+        broker.client.isNeeded = { [weak self] in
+            self?.members.values.contains(where: \.isBrokered) ?? false
         }
-        broker.control.onRefusal = { [unowned self] limit, token in members[token]?.member.ingest(limit) }
-        broker.control.onDetachment = { [unowned self] token, pause in attach(token, after: pause) }
+        broker.control.onOutcome = { [weak self] outcome, action, token in
+            self?.members[token]?.member.ingest(outcome, of: action)
+        }
+        broker.control.onRefusal = { [weak self] limit, token in
+            self?.members[token]?.member.ingest(limit)
+        }
+        broker.control.onDetachment = { [weak self] token, pause in self?.attach(token, after: pause) }
         return broker
     }
 
@@ -166,9 +171,9 @@ final class SteeringRegistry: @unchecked Sendable {
     private func attach(_ token: ConnectionToken, _ patience: Duration = firstLoan) {
         guard let known = members[token], known.isBrokered, let broker, !broker.control.isAttached(token)
         else { return }
-        known.member.withDescriptor { [unowned self] descriptor in
+        known.member.withDescriptor { [weak self] descriptor in
             // Where it is not followed any more nothing would detach it.
-            guard members[token] != nil else { return }
+            guard self?.members[token] != nil else { return }
             broker.control.attach(token, by: descriptor)
         }
         guard !broker.control.isAttached(token) else { return }
@@ -180,7 +185,8 @@ final class SteeringRegistry: @unchecked Sendable {
     /// In a moment; what was to be tried before or after that is not: a daemon that stays away is not asked more and more.
     private func attach(_ token: ConnectionToken, after pause: Duration, _ patience: Duration = firstLoan) {
         forgetAttempt(of: token)
-        attempts[token] = thread.schedule(at: .now.advanced(by: pause)) { [unowned self] in
+        attempts[token] = thread.schedule(at: .now.advanced(by: pause)) { [weak self] in
+            guard let self else { return }
             attempts[token] = nil
             attach(token, patience)
         }
@@ -196,7 +202,7 @@ final class SteeringRegistry: @unchecked Sendable {
     /// - Returns: what stands in the way; nil for nothing.
     private func prepareControl() -> ControlLimit? {
         let events = SubflowEvents(on: thread, hidesCreations: true)
-        if case .unavailable(let limit) = events.start({ [unowned self] event in ingest(event) }) {
+        if case .unavailable(let limit) = events.start({ [weak self] event in self?.ingest(event) }) {
             return limit
         }
         do throws(SystemError) {
