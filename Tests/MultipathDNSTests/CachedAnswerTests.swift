@@ -15,7 +15,7 @@ struct CachedAnswerTests {
 
     private func resolver(_ server: NameServer) -> CachingResolver {
         CachingResolver(
-            InterfaceResolver(servers: [], timeout: .milliseconds(500), port: server.port),
+            InterfaceResolver(servers: [], timeout: .seconds(3), port: server.port),
             monitor: PathMonitor())
     }
 
@@ -24,6 +24,7 @@ struct CachedAnswerTests {
         let server = try await NameServer(["--host-record=name.example,192.0.2.7,600"])
         let resolver = resolver(server)
         for _ in 0..<1000 { #expect(try await ask(resolver, "name.example") == ["192.0.2.7"]) }
+        try await Program.wait("its log") { server.questions(about: "name.example") > 0 }
         #expect(server.questions(about: "name.example") == 1)
     }
 
@@ -38,7 +39,7 @@ struct CachedAnswerTests {
         while ContinuousClock.now - begun < .milliseconds(1_300) {
             let asked = ContinuousClock.now
             #expect(try await ask(resolver, "name.example") == ["192.0.2.7"])
-            #expect(ContinuousClock.now - asked < .milliseconds(400))
+            #expect(ContinuousClock.now - asked < .milliseconds(2_500))
             try await Task.sleep(for: .milliseconds(50))
         }
         // Nothing is known of other names.

@@ -136,7 +136,7 @@ struct HeartbeatHandlerTests {
         try await Task.sleep(for: interval * 2)
         let begun = hub.wakeUpCount
         noting.times.withLock { $0 = [] }
-        try await Task.sleep(for: interval * 2)
+        try await Task.sleep(for: interval * 3)
         let wakeUps = hub.wakeUpCount - begun
         let times = noting.times.withLock { $0 }
         let bursts = 1 + zip(times, times.dropFirst()).count { $0.duration(to: $1) > .milliseconds(150) }

@@ -71,10 +71,14 @@ struct CachingResolverTests {
         let connector = Connector(monitor: monitor, resolver: CachingResolver(inner, monitor: monitor))
         _ = try await connector.connect(host: "media.example", port: Int(server.port))
         #expect(inner.questions == 2)
-        let second = try await connector.connect(host: "Media.Example", port: Int(server.port)).report
-        #expect(inner.questions == 2)
-        // Not even the wait for IPv6, whose absence is known.
-        #expect(second.resolution < .milliseconds(50))
+        // Not even the wait for IPv6, whose absence is known. (A busy machine may take as long now and then.)
+        var least = Duration.seconds(1)
+        for _ in 0..<10 where least >= .milliseconds(50) {
+            let next = try await connector.connect(host: "Media.Example", port: Int(server.port)).report
+            #expect(inner.questions == 2)
+            least = min(least, next.resolution)
+        }
+        #expect(least < .milliseconds(50))
     }
 
     @Test("asks once for all that ask at the same time")

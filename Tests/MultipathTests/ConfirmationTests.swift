@@ -158,7 +158,7 @@ struct ConfirmationTests {
         let error = try #require(
             await failure { () async throws(ConnectionError) in
                 try await connector().connect(
-                    host: "server.example", port: Int(listeners.port), configuration(timeout: .seconds(1))
+                    host: "server.example", port: Int(listeners.port), configuration(timeout: .seconds(4))
                 ) { _ in
                     try await stall(log)
                 } discard: { (_: Void) in

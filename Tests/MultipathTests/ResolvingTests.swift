@@ -30,7 +30,7 @@ struct ResolvingTests {
         let server = try LoopbackListener(.ipv4)
         let connector = Connector(
             resolver: ScriptedResolver([
-                .ipv6: .answer(["::1"]), .ipv4: .answer(["127.0.0.1"], after: .milliseconds(100)),
+                .ipv6: .answer(["::1"]), .ipv4: .answer(["127.0.0.1"], after: .seconds(1)),
             ]))
         let report = try await connector.connect(host: "name.example", port: Int(server.port)) {
             $0.protocols = [.tcp]
@@ -145,10 +145,17 @@ struct ConfirmedRaceTests {
         return configuration
     }
 
-    private static let resolver = ScriptedResolver([.ipv4: .answer(["127.0.0.1"]), .ipv6: .answer(["::1"])])
+    private static let resolver = ScriptedResolver([
+        .ipv4: .answer(["127.0.0.1"], after: .milliseconds(500)), .ipv6: .answer(["::1"]),
+    ])
 
     /// Listeners of both families on the same port.
     private static func bothFamilies() throws -> (LoopbackListener, LoopbackListener) {
+        // The port may be another process's in IPv4.
+        for _ in 0..<20 {
+            let six = try LoopbackListener(.ipv6)
+            if let four = try? LoopbackListener(.ipv4, port: six.port) { return (six, four) }
+        }
         let six = try LoopbackListener(.ipv6)
         return (six, try LoopbackListener(.ipv4, port: six.port))
     }

@@ -114,7 +114,7 @@ extension Labs {
         @Test("sees packets out of order, and twice, where that is asked for")
         func reordering() throws {
             let outcome = try LabCommand.lab(
-                ["--wifi", "delay=5ms,reorder=10%,down.duplicate=10%"],
+                ["--wifi", "delay=40ms,reorder=10%,down.duplicate=10%"],
                 "ping -4 -c 300 -i 0.002 server | sed -n 's/.*icmp_seq=\\([0-9]*\\).*/\\1/p'")
             let numbers = outcome.lines.compactMap { Int($0) }
             #expect(numbers != numbers.sorted())

@@ -74,7 +74,9 @@ extension Labs {
                         """,
                 ])
             #expect(
-                eventually(.seconds(30)) { (try? folder.text("trace"))?.contains(#""change":"constrained yes""#) == true })
+                eventually(.seconds(30)) {
+                    (try? folder.text("trace"))?.contains(#""change":"constrained yes""#) == true
+                })
             #expect(try Processes.set(running, "wwan0", "constrained", "auto") == 0)
             let outcome = running.wait()
             #expect(

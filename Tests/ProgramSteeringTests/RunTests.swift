@@ -346,7 +346,7 @@ struct RunTests {
                 $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
                 status=$?; wait $!
             }
-            fetch
+            fetch || fetch || fetch
             echo "status $status $(stat -c %s half)"
             cat told
             cat /proc/sys/net/mptcp/path_manager
@@ -382,14 +382,14 @@ struct RunTests {
             Self.daemon + """
                 kill -STOP $server
                 # A program whose socket is made meanwhile, and connected twice: the second time mpathd answers.
-                $plain $run --list -- $probe twice "kill -CONT $server; sleep 1" $echo > told 2>&1
+                $plain $run --list -- $probe twice "kill -CONT $server; sleep 3" $echo > told 2>&1
                 grep -v "^mprun: 1 socket" told
                 kill -STOP $server
                 # What is in reserve was made meanwhile.
                 cat > later << 'END'
                 sleep 1.5
                 kill -CONT $1
-                sleep 2
+                sleep 4
                 exec $2 moved $3 $4
                 END
                 $plain $run --list -- sh later $server $probe $echo 2>&1
@@ -464,7 +464,7 @@ struct RunTests {
                 $plain $run --json -- curl -sS -m 15 --limit-rate 1M -o half http://server/8000000 2> told & curl=$!
                 wait_for "the first half" test -s half
                 wait_for "the connection's outcome" grep -q connected told
-                if ! grep -q per_connection_by_broker told; then kill $curl; wait $curl; return; fi
+                if ! grep -q per_connection_by_broker told; then kill $curl; wait $curl; return 1; fi
                 kill -KILL $server; wait $server 2> /dev/null
                 begin
                 wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"

@@ -67,7 +67,7 @@ enum SubflowProbe {
         case "claim": claim()
         case "squat": squat(arguments.dropFirst())
         case "stall":
-            try EventThread.shared.perform { () throws(SystemError) in _ = usleep(100_000) }
+            try EventThread.shared.perform { () throws(SystemError) in _ = usleep(500_000) }
             print("done")
         case "forge": forge(arguments[1])
         case "flood": try flood(.seconds(Int(arguments[1])!))

@@ -82,7 +82,7 @@ public enum TwoPaths {
         server() { ip netns exec server "$@"; }
         wait_for() {
             local what=$1; shift
-            for _ in $(seq 1500); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
+            for _ in $(seq 3000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
             echo "gave up waiting for $what" >&2; exit 99
         }
         server ip link set lo up

@@ -264,11 +264,14 @@ struct SocketDiagnosisTests {
         try connection.exchange()
         let number = connection.client.descriptor.number
         let known = try #require(Known(number, DiagnosisSource()))
-        let count = 2_000
+        let count = 400
         func time(_ body: () -> Void) -> Int64 {
-            let start = MonotonicTime.now
-            for _ in 0..<count { body() }
-            return start.duration(to: .now).wholeNanoseconds / Int64(count)
+            // The best of five: others run here, too.
+            (0..<5).map { _ in
+                let start = MonotonicTime.now
+                for _ in 0..<count { body() }
+                return start.duration(to: .now).wholeNanoseconds / Int64(count)
+            }.min() ?? .max
         }
         let byName = time { _ = known.sample() }
         let byDescriptor = time { _ = TransportSample.read(number) }

@@ -80,6 +80,7 @@ struct SubflowCommandsTests {
         let unknown = #expect(throws: SystemError.self) { try commands.remove(token, localID: 99) }
         #expect(unknown?.errno == EINVAL)
         #expect(unknown?.detail?.contains("not found") == true, "\(unknown?.detail ?? "no words")")
+        _ = try log.wait("the end of a subflow") { if case .subflowClosed = $0 { true } else { nil } }
         let kinds = log.events(of: token).map { event in
             switch event {
             case .created: "created"
