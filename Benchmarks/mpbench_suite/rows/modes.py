@@ -47,16 +47,19 @@ def named(contender, mode="handover"):
 
 def broken(name, title, load, action, metric, network=Network(), contenders=("ours", "kernel"), **runs):
     """The path that carries goes away, in one way or another."""
-    # An upload is a second old at least: so long a standby has to be idle for the kernel to probe it.
-    begin, after = {"down": (0.8, WATCHED), "up": (1.4, WATCHED)}.get(load, (0.5, 1.8))
+    # A transfer is young or old: what a sender has in its buffers differs. An upload is a second old at least: so long a
+    # standby has to be idle for the kernel to probe it.
+    youngest, oldest, after = {"down": (0.8, 2.2, WATCHED), "up": (1.4, 2.2, WATCHED)}.get(load, (0.5, 0.5, 1.8))
     is_bulk = load in ("down", "up")
 
-    def run(lab, contender, _):
+    def run(lab, contender, number):
+        # The same for all contenders.
+        begin = random.Random(f"{name} {number}").uniform(youngest, oldest)
         result = lab.run(network, named(contender), load, begin + after, [(phase(begin), "wlan0", action)],
                          settle=None if is_bulk else SETTLE, listener="kernel" if load == "up" else None)
         return {"stall": stall(result, window=WINDOW)}, result
 
-    return Row(name, title, [metric], run, contenders, seconds=begin + after + 0.4, **runs)
+    return Row(name, title, [metric], run, contenders, seconds=(youngest + oldest) / 2 + after + 0.4, **runs)
 
 
 def losing_wifi():
