@@ -10,8 +10,8 @@
 //  5. MP_PRIO travels on the subflow that it is about. The kernel finds none that is new, and some never.
 //  6. A peer that is told to use another subflow before it has given up a dead one sends what is new there first: up to
 //     64 KB, three round trips in a new window, before what it has to repeat. So RM_ADDR goes first, and MP_PRIO once its
-//     worker (mptcp_worker) has run: what stands by carries meanwhile, too, where no other is left. Where RM_ADDR has to
-//     wait MP_PRIO does not, or the peer would answer over the dead path until then.
+//     worker (mptcp_worker) has run, where one subflow is left: that carries meanwhile, too. Of several the peer has to be
+//     told which. Where RM_ADDR has to wait MP_PRIO does not, or the peer would answer over the dead path until then.
 //
 // The end of a subflow costs: the kernel, here and at the peer, sends again all that is unacknowledged on the
 // connection, whatever was on that subflow (__mptcp_retransmit_pending_data). In a bulk transfer those are
@@ -154,7 +154,7 @@ struct Reconciler: Sendable {
         guard subflow.isOpen, !subflow.keepsPriority, let local = subflow.local else { return .impossible }
         guard now >= subflow.prioritizedFrom else { return .later(subflow.prioritizedFrom) }
         subflows[id].isBackup = isBackup
-        if !isBackup, now < promotesFrom {
+        if !isBackup, now < promotesFrom, isAlone(id) {
             promotions.append(id)
             return .ordered
         }
@@ -166,11 +166,13 @@ struct Reconciler: Sendable {
         return .ordered
     }
 
+    private func isAlone(_ id: SubflowID) -> Bool { !subflows.all.contains { $0.id != id && $0.isOpen } }
+
     /// Tells the peer what is to carry, when it has given up what it was told to.
     mutating func settlePromotions(_ timers: inout TimerTable, at now: MonotonicTime) {
         guard !promotions.isEmpty else { return }
         guard now >= promotesFrom else { return timers.set(.connection(.promotion), at: promotesFrom) }
-        for id in promotions where subflows.contains(id) {
+        for id in promotions where subflows.contains(id) && !subflows[id].isBackup {
             guard let local = subflows[id].local else { continue }
             order(.prioritize(local: local, remote: subflows[id].remote, isBackup: false))
         }
@@ -183,11 +185,13 @@ struct Reconciler: Sendable {
     ) {
         let subflow = subflows[id]
         subflows[id].isBackup = !isBackup
+        promotions.removeAll { $0 == id }
         // Before the peer's last word of the handshake the kernel finds no such subflow. One that was found often enough
         // before is stubborn, or gone.
         if subflow.openSince.map({ $0.duration(to: now) < tuning.settlingTime }) ?? true {
-            subflows[id].prioritizedFrom = max(
-                subflow.signalsFrom(tuning) ?? now, now.advanced(by: tuning.priorityPause))
+            // After an RM_ADDR that waits for the same (rule 6).
+            subflows[id].prioritizedFrom = max(subflow.signalsFrom(tuning) ?? now, now)
+                .advanced(by: tuning.priorityPause)
         } else {
             subflows[id].keepsPriority = true
         }

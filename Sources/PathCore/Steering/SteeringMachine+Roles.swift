@@ -15,16 +15,22 @@ extension SteeringMachine {
         let decision = policy.decide(views, at: now, tuning)
         for path in paths.keys where decision.measures.contains(path) { probe(path, .measurement, at: now) }
         let wanted = Array(zip(allowed.list, decision.roles))
-        // First: what is on a failed path is to be repeated before the others are told to carry.
-        leaveFailed(at: now)
+        // Before the one that is left is told to carry: what is on a failed path is to be repeated first.
+        if hasOnlyOne { leaveFailed(at: now) }
         for (path, role) in wanted { attend(path, role, at: now) }
         for (path, role) in wanted { demote(path.key, role, at: now) }
+        leaveFailed(at: now)
         // Last: what is not needed goes when what is needed carries.
         for (path, role) in wanted where role == .none { release(path.key, at: now) }
         keepReserve(at: now)
         tellCarrier(wanted, decision, at: now)
         if let again = decision.again { timers.set(.connection(.policy), at: again) }
         if traits.followsLatency { planMeasurements(of: views, every: interval, at: now) }
+    }
+
+    /// Whether one path is left that works and is joined.
+    private var hasOnlyOne: Bool {
+        reconciler.subflows.all.count { $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed } == 1
     }
 
     /// Plans when joined paths are measured next. What stands in the way of that (a bulk transfer, data that waits, a probe that

@@ -171,8 +171,8 @@ struct ReconcilerTests {
         #expect(reconciler.prioritize(id, isBackup: false, at: at(1041)) == .ordered)
         reconciler.prioritizationFailed(id, isBackup: false, at: at(1041), tuning)
         #expect(reconciler.subflows[id].isBackup)
-        #expect(reconciler.prioritize(id, isBackup: false, at: at(1042)) == .later(at(1082)))
-        #expect(reconciler.prioritize(id, isBackup: false, at: at(1082)) == .ordered)
+        #expect(reconciler.prioritize(id, isBackup: false, at: at(1042)) == .later(at(1087)))
+        #expect(reconciler.prioritize(id, isBackup: false, at: at(1087)) == .ordered)
         reconciler.prioritizationFailed(id, isBackup: false, at: at(2500), tuning)
         #expect(reconciler.prioritize(id, isBackup: false, at: at(9000)) == .impossible)
     }

@@ -35,6 +35,19 @@ struct StoryTests {
         #expect(times[1] - times[0] == 20_000_000, "the peer's worker has run by then")
     }
 
+    @Test("tells the peer at once which is to carry of several that stand by")
+    func several() {
+        var story = Self.free()
+        story.paths.insert(.wired(.milliseconds(20)), at: 0)
+        story.changes = [Self.silence[0]]
+        let lines = story.run(until: .milliseconds(2200)).lines()
+        #expect(
+            lines.suffix(5) == [
+                "active wlan0 40002", "withdraw eth0", "destroy eth0 40001",
+                "eth0 left: no acknowledgement", "moved from eth0 to wlan0: no acknowledgement",
+            ])
+    }
+
     @Test("warms an expensive path on suspicion; leaves when it is joined; withdraws one round trip later")
     func cold() throws {
         var story = Story()
