@@ -387,7 +387,7 @@ let package = Package(
             dependencies: [
                 "PathBroker", "BrokerSimulation", "TestSupport", "broker-probe", "mpathd", "mpconnect",
             ],
-            swiftSettings: strict),
+            resources: [.copy("Fixtures")], swiftSettings: strict),
         .testTarget(
             name: "MultipathTests",
             dependencies: ["Multipath", "MultipathTesting", "LabNet", "PathBroker", "TestSupport"],

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The daemon itself, as an administrator's service with CAP_NET_ADMIN alone, and clients of another user without any right.
-@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv", "ping"), .serialized)
+@Suite("mpathd", .needsNamespaces, .needsRoot, .needs("ip", "unshare", "nft", "setpriv", "ping", "python3"), .serialized)
 struct DaemonTests {
     /// Starts the daemon; `$user` runs a command as a user without rights.
     private static let daemon = """
@@ -288,6 +288,35 @@ struct DaemonTests {
             """)
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.outputText == "      8 kernel\n1 prepared\n", "\(result.outputText)")
+    }
+
+    @Test("a client that holds its socket's lock is refused, and holds up no other")
+    func heldLock() async throws {
+        let fixtures = try #require(Bundle.module.url(forResource: "Fixtures", withExtension: nil))
+        let result = try await run(
+            """
+            mkfifo hold
+            setpriv --reuid 65532 --regid 65532 --clear-groups --inh-caps=-all,+sys_ptrace --ambient-caps=-all,+sys_ptrace \
+                --bounding-set=-all,+sys_ptrace python3 '\(fixtures.path)/hold-lock.py' $MPATHD_SOCKET < hold > held &
+            holder=$!
+            exec 9> hold
+            wait_for "mpathd to wait for the lock" bash -c "cat /proc/$daemon/task/*/wchan | grep -q lock_sock"
+            $user "$bin/broker-probe" prepare $MPATHD_SOCKET 100 | cut -d, -f1
+            cat /proc/sys/net/mptcp/path_manager
+            exec 9>&-
+            wait $holder
+            cat held
+            "$bin/mpathd" --status | grep ^held
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            result.outputText == """
+                100 prepared
+                kernel
+                socket_held
+                held up      1 times: the setting was put back by the watchdog
+
+                """, "\(result.outputText)")
     }
 
     @Test("a log that takes nothing more stops nothing")
