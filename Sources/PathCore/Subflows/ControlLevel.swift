@@ -4,7 +4,8 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     case perConnection
     /// The same, done by `mpathd` for this process, which lacks CAP_NET_ADMIN.
     case perConnectionByBroker
-    /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace.
+    /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace. Only where the
+    /// program asks for it, for a socket that other code made (`scope: .networkNamespace`).
     case systemWide(because: ControlLimit)
     /// Nothing is changed: the kernel's path manager does what it is set to.
     case observeOnly(because: ControlLimit)
@@ -29,13 +30,8 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
 
     /// The level that the facts allow.
     package init(_ facts: Facts) {
-        if let limit = facts.transport ?? facts.commands {
-            self = .observeOnly(because: limit)
-        } else if let limit = facts.selection {
-            self = .systemWide(because: limit)
-        } else {
-            self = .perConnection
-        }
+        let limit = facts.transport ?? facts.commands ?? facts.selection
+        self = limit.map { .observeOnly(because: $0) } ?? .perConnection
     }
 
     /// What keeps it from being higher.

@@ -130,7 +130,7 @@ struct SocketSourceTests {
         let source = world.source(patience: .milliseconds(30))
         let holder = try await world.holder()
         let made = try source.makeSocket(.ipv4)
-        #expect(made.level == .systemWide(because: .settingBusy))
+        #expect(made.level == .observeOnly(because: .settingBusy))
         #expect((world.setting, world.entryCount) == ("userspace", 1))
         holder.endInput()
         #expect(try await holder.result().status == 0)
@@ -268,8 +268,8 @@ struct SocketSourceTests {
             """#)
         #expect(result.status == 0, "\(result.errors)")
         #expect(
-            result.outputText == "system_wide\n"
-                + "steers the endpoints of the whole network namespace: \(ControlLimit.settingUnjournalled)\n"
+            result.outputText
+                == "observe_only\nonly observes: \(ControlLimit.settingUnjournalled)\n"
                 + String(repeating: "kernel\n", count: 20))
     }
 
@@ -302,9 +302,7 @@ struct SocketSourceTests {
         ])
         let reason = "/proc/sys/net/mptcp/path_manager can't be written: Read-only file system"
         #expect(
-            readOnly.outputText
-                == "system_wide\nsteers the endpoints of the whole network namespace: \(reason)\n",
-            "\(readOnly.errors)")
+            readOnly.outputText == "observe_only\nonly observes: \(reason)\n", "\(readOnly.errors)")
         try ControlFile.sysctl("net/mptcp/enabled", "0")
         let off = world.source()
         #expect(off.level == .observeOnly(because: .mptcpDisabled))
