@@ -93,8 +93,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case foreignSocket
     /// The connection is plain TCP, which has one path and keeps it.
     case plainTCP
-    /// The connection's user has not asked for it to be steered.
-    case unsupervised
+    /// The program has not asked for this connection to be steered.
+    case notRequested
     /// Something else failed: the operation and the kernel's words.
     case failed(String)
 
@@ -105,7 +105,7 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
             .brokerSilent,
             .failed:
             true
-        case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .unsupervised:
+        case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .notRequested:
             false
         }
     }
@@ -129,7 +129,7 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .brokerSilent: "mpathd does not answer"
         case .foreignSocket: "the kernel's path manager serves this socket"
         case .plainTCP: "plain TCP has one path, and keeps it"
-        case .unsupervised: "nobody has asked for the subflows to be steered"
+        case .notRequested: "this connection was not asked to be steered"
         case .failed(let what): what
         }
     }
