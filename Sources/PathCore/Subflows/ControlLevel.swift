@@ -80,8 +80,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case oldKernel
     /// The sysctl that selects the path manager may not be written; the reason in the kernel's words.
     case settingReadOnly(path: String, reason: String)
-    /// There is no folder for a note of what that sysctl was, by which the next process repairs it where this one is killed
-    /// in the middle of a change.
+    /// There is no folder for a journal entry that says what that sysctl was, by which the next process repairs it where this
+    /// one is killed in the middle of a change.
     case settingUnjournalled
     /// Another process held the lock around that sysctl for too long.
     case settingBusy
@@ -122,8 +122,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
         case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
         case .settingUnjournalled:
-            "no folder is writable to note what net.mptcp.path_manager was, in case the process is killed (of /run, "
-                + "/dev/shm and systemd's RuntimeDirectory=)"
+            "no folder is writable for a journal of what net.mptcp.path_manager was, in case the process is killed "
+                + "(of /run, /dev/shm and systemd's RuntimeDirectory=)"
         case .settingBusy: "another process holds the path manager's setting"
         case .brokerRefused(let reason): "mpathd refused to steer for this process: \(reason)"
         case .brokerSilent: "mpathd does not answer"

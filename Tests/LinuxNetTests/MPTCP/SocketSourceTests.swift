@@ -233,7 +233,7 @@ struct SocketSourceTests {
     }
 
     @Test(
-        "leaves a note in whichever folder a process may write, by which the next one mends what a kill left",
+        "leaves a journal entry in whichever folder a process may write, by which the next one mends what a kill left",
         .inNamespace(within: .seconds(120)), arguments: Writable.allCases)
     func standardFolders(_ writable: Writable) async throws {
         let result = try await Self.withoutFolders(
@@ -255,7 +255,7 @@ struct SocketSourceTests {
         #expect(result.outputText == String(repeating: "kernel\n", count: 40))
     }
 
-    @Test("changes nothing where no folder can take a note, and says so", .inNamespace)
+    @Test("changes nothing where no folder can take a journal entry, and says so", .inNamespace)
     func noFolder() async throws {
         let result = try await Self.withoutFolders(
             nil,
@@ -273,7 +273,7 @@ struct SocketSourceTests {
                 + String(repeating: "kernel\n", count: 20))
     }
 
-    @Test("keeps no note in a folder that is another user's, or open to others", .inNamespace)
+    @Test("keeps no journal entry in a folder that is another user's, or open to others", .inNamespace)
     func foreignFolder() throws {
         let folder = try TemporaryFolder()
         try folder.makeFolder("open")
