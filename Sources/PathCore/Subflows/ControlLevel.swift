@@ -31,7 +31,7 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     /// The level that the facts allow.
     package init(_ facts: Facts) {
         let limit = facts.transport ?? facts.commands ?? facts.selection
-        self = limit.map { .observeOnly(because: $0) } ?? .perConnection
+        self = limit.map(ControlLevel.observeOnly(because:)) ?? .perConnection
     }
 
     /// What keeps it from being higher.
