@@ -3,15 +3,17 @@ public import NIOCore
 
 /// The connection is given up for another one, or for good. Its channel gets this error before it closes: an end
 /// without an error would look like the peer's.
-public struct ConnectionLeft: Error, Sendable {
+public struct ConnectionReplacedError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error, for tests.
     public init() {}
+
+    public var description: String { "the connection was given up for another one, or for good" }
 }
 
 extension MultipathConnection {
     fileprivate func leave() {
         channel.eventLoop.execute { [channel] in
-            channel.pipeline.fireErrorCaught(ConnectionLeft())
+            channel.pipeline.fireErrorCaught(ConnectionReplacedError())
             channel.closeAtOnce()
         }
     }
@@ -55,7 +57,7 @@ extension MultipathBootstrap {
     /// `options.isBreak` says. MPTCP connections change paths by themselves; they are replaced when they break,
     /// or no path is left.
     ///
-    /// The channel of a connection that is left gets the error `ConnectionLeft`, then closes at once, without TLS's
+    /// The channel of a connection that is left gets a `ConnectionReplacedError`, then closes at once, without TLS's
     /// farewell. With `raceUntil(.tlsHandshakeCompleted)` the next one's TLS is up before this one is left.
     ///
     /// - Parameters:

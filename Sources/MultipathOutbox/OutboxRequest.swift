@@ -14,10 +14,12 @@
     public struct OutboxRequest: Sendable, Hashable {
         /// A header.
         public struct Header: Sendable, Hashable, Codable {
+            /// The field's name.
             public var name: String
+            /// The field's value.
             public var value: String
 
-            /// A header.
+            /// A header of this name and value.
             public init(_ name: String, _ value: String) {
                 self.name = name
                 self.value = value
@@ -26,10 +28,13 @@
 
         /// How much depends on it.
         public var requestClass: OutboxRequestClass
+        /// The method, of HTTP. POST unless given.
         public var method: String
+        /// Where it goes, as the transport understands it.
         public var url: String
         /// Without the idempotency key, which `headersWithKey` adds.
         public var headers: [Header]
+        /// The content, in bytes.
         public var body: [UInt8]
         /// 0 for the most urgent to 7, as with HTTP (RFC 9218 section 4.1); 3 unless set. Others count as the nearest.
         public var urgency: Int
@@ -79,6 +84,7 @@
 
     /// A request's number in its outbox. Those of requests that must arrive are positive, and the same after a restart.
     public struct OutboxID: Sendable, Hashable, CustomStringConvertible {
+        /// Positive for a request that must arrive, negative for others.
         public let number: Int64
 
         init(_ number: Int64) { self.number = number }
@@ -114,7 +120,9 @@
 
     /// A request that must arrive, and has not yet.
     public struct OutboxEntry: Sendable, Hashable {
+        /// Its number, by which `Outbox.retry` and `Outbox.remove` know it.
         public let id: OutboxID
+        /// What was submitted.
         public let request: OutboxRequest
         /// The status for which it was set aside; nil while it is tried.
         public let setAsideStatus: Int?

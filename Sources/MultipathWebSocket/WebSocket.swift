@@ -116,9 +116,9 @@
 
         // MARK: Asking whether the peer is there
 
-        /// Pings the peer, and waits for its answer: 10 bytes of a client, 6 of a server, and as many back (RFC 6455
-        /// sections 5.5.2 and 5.5.3). The answer comes behind the messages that the peer has sent before, so it waits where
-        /// nothing receives them.
+        /// Pings the peer, and waits for its answer (RFC 6455 sections 5.5.2 and 5.5.3): a client sends 10 bytes and gets 6,
+        /// a server sends 6 and gets 10. The answer comes behind the messages that the peer has sent before, so it waits
+        /// where nothing receives them.
         ///
         /// It has no time limit of its own: cancel the task for one.
         ///

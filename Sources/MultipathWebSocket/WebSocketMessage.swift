@@ -3,7 +3,9 @@
 
     /// A whole message (RFC 6455 section 5.6).
     public enum WebSocketMessage: Sendable, Hashable {
+        /// Text, which is sent as UTF-8.
         case text(String)
+        /// Bytes.
         case binary(ByteBuffer)
 
         /// - Parameter fragment: a whole message; text that was checked to be UTF-8.

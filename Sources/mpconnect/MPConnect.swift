@@ -29,12 +29,12 @@ struct MPConnect: AsyncParsableCommand {
               2  usage; also a path in --prohibit that is not known
               3  no allowed path leads there, or there is no path at all; with --wait, none
                  appeared in time; with --when-refused close, its path was prohibited later
+              128 + N  ended by signal N
 
             JSON
               One object a line. Each has event and time: seconds, with fractions, of the
               kernel's CLOCK_MONOTONIC, which starts when the machine boots and stands still
               while it sleeps. The last event is report.
-              128 + N  ended by signal N
 
             ENVIRONMENT
               MULTIPATH_INTERFACES  what you know better of an interface, such as
@@ -48,8 +48,9 @@ struct MPConnect: AsyncParsableCommand {
             What to do when a path goes bad: keep the connection cheaply (handover), have the lowest latency \
             (interactive), or use all paths (aggregate).
             """,
-            discussion:
-                "Steering the subflows takes CAP_NET_ADMIN; without it the kernel's path manager does."),
+            discussion: """
+                Steering takes CAP_NET_ADMIN, or a running mpathd; without either the kernel's path manager decides.
+                """),
         completion: .list(MultipathMode.allCases.map(\.rawValue)), transform: MultipathMode.argument)
     var mode: MultipathMode = .handover
 

@@ -36,9 +36,9 @@
 
                 JSON
                   One object a line. Each has event: waiting, resumed, server, planned, done
-                  (with action, path and, for renames and conflicts, to), conflict, continued,
-                  restarted, changed_while_sent, trouble, and at the end of each run summary,
-                  with the counts and the troubles.
+                  (with path, and action in English words), conflict (with path and to),
+                  continued, restarted, changed_while_sent, trouble, warning, and at the end of
+                  each run summary, with the counts and the troubles.
 
                 ENVIRONMENT
                   MPSYNC_PASSWORD       the password of --user

@@ -42,8 +42,8 @@ struct CodingTests {
     func control() throws {
         let limits: [ControlLimit] = [
             .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingUnjournalled,
-            .settingBusy,
-            .foreignSocket,
+            .settingBusy, .brokerSilent,
+            .foreignSocket, .plainTCP, .notRequested,
             .settingReadOnly(path: "/proc/sys/net/mptcp/path_manager", reason: "Read-only file system"),
             .failed("genl: Operation not permitted"),
         ]

@@ -23,7 +23,7 @@ final class SoakConnection: Sendable {
     private let waitsSince = Locked<MonotonicTime?>(nil)
 
     init(_ options: Options, _ number: Int, _ seen: Locked<Seen>) async throws {
-        let modes: [MultipathMode] = [.handover, .interactive, .aggregate]
+        let modes = MultipathMode.allCases
         let connected = try await Connector.shared.connect(host: options.host, port: 7) {
             $0.mode = modes[number % modes.count]
             $0.connectTimeout = .seconds(30)

@@ -21,7 +21,7 @@ struct RandomWorld: CustomStringConvertible {
         self.seed = seed
         random = SimulatedRandom(seed: seed)
         configuration = SteeringConfiguration(mode: .handover)
-        configuration.mode = pick([.handover, .interactive, .aggregate])
+        configuration.mode = pick(MultipathMode.allCases)
         configuration.hasHints = !oneIn(5)
         configuration.pathLossTimeout = oneIn(6) ? .seconds(Int(draw(4)) + 1) : .seconds(60)
         steersServer = oneIn(2)

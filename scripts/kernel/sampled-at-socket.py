@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Which path manager serves a connection is decided when socket() is called, by net.mptcp.path_manager as it is in that
-moment, and can't be asked for a socket: a process has to write a setting of the whole namespace around the call."""
+moment, and again when connect() to AF_UNSPEC disconnects a socket that is not connected. A socket can't ask for one: a
+process has to write a setting of the whole namespace around one of those calls. (The library does it around the second.)"""
 import threading
 import time
 

@@ -73,7 +73,7 @@ package struct LocalSocketSource: SocketSource {
                 try selection.select(for: descriptor)
             } catch {
                 // What goes wrong around the socket costs the control, not the connection.
-                reached = .systemWide(because: ControlLimit(ofSelection: error, selection.setting))
+                reached = .observeOnly(because: ControlLimit(ofSelection: error, selection.setting))
             }
         }
         return SteeredSocket(try StreamSocket(settingOptionsOf: descriptor), reached)

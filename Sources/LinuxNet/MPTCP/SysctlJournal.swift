@@ -79,7 +79,7 @@ package struct SysctlJournal: Sendable, Hashable {
     }
 
     /// What all errors of the journal name.
-    static let operation = "note what the path manager's setting was"
+    static let operation = "journal what the path manager's setting was"
 
     struct Entry: Sendable {
         fileprivate let cookie: UInt64

@@ -7,8 +7,11 @@ import Synchronization
 /// It holds a second descriptor of the socket, so that it never asks about a number that another file has by now. Call
 /// `stop` as soon as you have closed the first one: until then the connection stays open.
 ///
-/// The kernel's tables are watched for nothing. Samples are taken only while bytes are outstanding (say `didSend`) or
-/// expected (say `expectsData`). When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
+/// Where the program says `didSend` and `didReceive`, samples are taken only while bytes are outstanding, or expected
+/// (`expectsData`). Where it does not, a steered MPTCP connection is looked at once a second as well. An MPTCP connection that
+/// is not steered is sampled every 100 ms while data moves.
+///
+/// When a path is lost in an upload over MPTCP, SO_KEEPALIVE and TCP_KEEPIDLE (1 s) are on
 /// for 25 ms: so the peer is asked what it has (RFC 9293 section 3.8.4). Then they are what they were.
 public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMember, Sendable {
     struct State: ~Copyable {

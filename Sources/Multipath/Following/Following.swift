@@ -115,7 +115,7 @@ extension ConnectionFollower {
         }
         let facts = FollowedFacts(
             transport: Transport(of: descriptor, sample, fallbackReason: fallbackReason),
-            level: .observeOnly(because: .unsupervised), token: token,
+            level: .observeOnly(because: .notRequested), token: token,
             local: SocketOption.localEndpoint(of: descriptor),
             remote: remote, steering: token == nil ? nil : configuration,
             permissions: SteeringRegistry.Permissions(

@@ -49,7 +49,7 @@ public struct ReconnectionOptions: Sendable {
     /// What may be spent on getting a connection again.
     public var budget = ReconnectionBudget()
     /// The pauses between failures.
-    public var backoff = BackoffMachine.Configuration()
+    public var backoff = Backoff()
     /// How long the work may go on with a connection that works, once one over a better path is there.
     public var grace: Duration = .seconds(2)
     /// Which errors of the work mean that its connection broke. Every other one ends it all, and is thrown.

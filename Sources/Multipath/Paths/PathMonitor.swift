@@ -161,6 +161,7 @@ public final class PathMonitor: Sendable {
 
 /// Why a monitor can't start, or why its source gave up.
 public struct PathMonitorError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The reason, in words.
     public let description: String
 
     /// An error with its reason.

@@ -9,9 +9,9 @@ public struct TransferReport: Sendable, Hashable {
     /// One entry for each interface that had a subflow, in the order in which they first did.
     public var paths: [PathTransfer]
 
-    /// How often the data went another way, and the newest of these moves, the latest last.
+    /// How often the data went another way.
     public var moveCount = 0
-    /// The last of the moves, oldest first.
+    /// The last 64 moves, oldest first (`moveCount` counts all).
     public var moves: [Move] = []
 
     /// Whether the subflow that the connection came about with has ended. From then on a peer whose kernel is Linux sends no
@@ -51,7 +51,7 @@ public struct TransferReport: Sendable, Hashable {
         public var bytesReceived: UInt64
         /// Bytes that were sent again over this path.
         public var bytesRetransmitted: UInt64
-        /// Of the newest subflow: smoothed, and the lowest seen.
+        /// The newest subflow's smoothed round trip (tcpi_rtt); zero where none was measured.
         public var smoothedRTT: Duration
         /// The shortest round trip over this path; nil where the kernel measured none.
         public var minimumRTT: Duration?

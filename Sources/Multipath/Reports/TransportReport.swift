@@ -52,7 +52,7 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var local: IPEndpoint?
     /// The peer's endpoint.
     public var remote: IPEndpoint
-    /// What name resolution took, and what it found.
+    /// How long name resolution took.
     public var resolution: Duration
     /// The addresses that the host was found to have.
     public var addresses: [IPAddress]

@@ -11,10 +11,10 @@ import LinuxNet
 /// - An answer holds on the network on which it was given: the interface, its routers, its Wi-Fi name, its name servers. It
 ///   is forgotten when that network goes, and never told on another.
 /// - After its time to live it is told once more, at once, while it is asked for again; so it is while the servers are dead,
-///   for a day unless set (RFC 8767). The race finds out whether the addresses still hold.
+///   for a day unless set (RFC 8767). The race finds out whether the addresses still hold; where none works, the name is
+///   asked for again, and the race waits for that answer.
 /// - The system's resolver tells no time to live: its answers count as fresh for 60 s unless set. That is what browsers
 ///   take for getaddrinfo's. c-ares tells those of the records, and the shortest of an answer counts.
-///   In that case the name is asked for afresh, and waited for.
 /// - A failure is kept for 5 s at most, and so is the answer that a name has no address. That a name does not exist any more
 ///   ends a stale answer.
 /// - While one caller's question is under way, others with the same wait for its answer.

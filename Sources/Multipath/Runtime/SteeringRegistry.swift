@@ -80,9 +80,10 @@ final class SteeringRegistry: @unchecked Sendable {
     /// `perConnectionByBroker` it is to be prepared before it is connected.
     func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
         thread.checkIsolated()
-        let made = try prepared().makeSocket(family)
+        let source = prepared()
+        let made = try source.makeSocket(family)
         guard let broker, broker.mayPrepare else {
-            guard let limit = broker?.limit, case .observeOnly = made.level else { return made }
+            guard let limit = broker?.limit, case .observeOnly = source.level else { return made }
             return SteeredSocket(made.releaseSocket(), .observeOnly(because: limit))
         }
         return SteeredSocket(made.releaseSocket(), .perConnectionByBroker)

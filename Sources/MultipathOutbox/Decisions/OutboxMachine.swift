@@ -23,7 +23,7 @@
             /// How many requests run at a time.
             var width = 4
             /// The pauses after failures of a request that must arrive.
-            var backoff = BackoffMachine.Configuration(base: .seconds(1), longest: .seconds(60))
+            var backoff = Backoff(base: .seconds(1), longest: .seconds(60))
             /// The shortest time between two attempts at a request that must arrive, however often paths come and go.
             var minimumPause = Duration.milliseconds(500)
             /// How often an important request is tried.
@@ -280,14 +280,6 @@
                 if element < self[middle] { high = middle } else { low = middle + 1 }
             }
             insert(element, at: low)
-        }
-    }
-
-    extension BackoffMachine.Configuration {
-        fileprivate init(base: Duration, longest: Duration) {
-            self.init()
-            self.base = base
-            self.longest = longest
         }
     }
 #endif

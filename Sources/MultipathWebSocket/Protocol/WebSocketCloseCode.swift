@@ -1,6 +1,7 @@
 #if HTTP
     /// Why an end closes, as a number (RFC 6455 section 7.4, and IANA's WebSocket Close Code Number Registry).
     public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The number, as it stands in the close frame.
         public var rawValue: UInt16
 
         /// Any number, also one that may not be sent.
@@ -55,7 +56,10 @@
     public struct WebSocketClosure: Sendable, Hashable, CustomStringConvertible {
         /// The end that closed first.
         public enum Side: Sendable, Hashable {
-            case local, remote
+            /// This one.
+            case local
+            /// The peer.
+            case remote
         }
 
         /// Which end said it first.

@@ -6,6 +6,7 @@
     public enum WebSocketMessageKind: Sendable, Hashable {
         /// UTF-8.
         case text
+        /// Bytes.
         case binary
     }
 

@@ -4,6 +4,7 @@ import PathCore
 
 /// What is wrong with a text, and what was expected.
 public struct LabTextError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What is wrong, and what was expected, in words.
     public var description: String
 
     /// An error with its words.

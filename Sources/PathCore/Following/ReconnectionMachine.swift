@@ -57,7 +57,7 @@ package struct ReconnectionMachine: Sendable {
 
     package struct Configuration: Sendable, Hashable {
         package var budget = ReconnectionBudget()
-        package var backoff = BackoffMachine.Configuration()
+        package var backoff = Backoff()
         /// How long the user may go on with a connection that works, once a better one is there.
         package var grace: Duration = .seconds(2)
         /// How long a path that was lost is not moved to, the first time.

@@ -24,9 +24,9 @@ package struct ViabilityMachine: Sendable {
         /// How long a path must have been the better one before it is told.
         package var betterPathDelay: Duration = .seconds(1)
         /// How long after the first question a better path that was found silent is asked again, doubled each time …
-        package var doubtPause: Duration = .seconds(1)
+        package var suspicionPause: Duration = .seconds(1)
         /// … up to this.
-        package var longestDoubtPause: Duration = .seconds(30)
+        package var longestSuspicionPause: Duration = .seconds(30)
 
         package init() {}
     }
@@ -55,9 +55,9 @@ package struct ViabilityMachine: Sendable {
     /// Other paths that connections have found silent lately.
     private var silentPaths: Set<InterfaceIndex> = []
     /// The path that would be better if it answered.
-    private var doubt: Doubt?
+    private var suspicion: Suspicion?
 
-    private struct Doubt: Sendable {
+    private struct Suspicion: Sendable {
         let path: InterfaceIndex
         var nextProbe: MonotonicTime
         var pause: Duration
@@ -100,7 +100,8 @@ package struct ViabilityMachine: Sendable {
             agenda.watchesSending = !agenda.awaitsData
             agenda.nextSample = [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
         }
-        agenda.nextDeadline = [agenda.nextSample, candidateDeadline, doubt?.nextProbe].compactMap { $0 }.min()
+        agenda.nextDeadline = [agenda.nextSample, candidateDeadline, suspicion?.nextProbe].compactMap { $0 }
+            .min()
         return agenda
     }
 
@@ -122,7 +123,7 @@ package struct ViabilityMachine: Sendable {
     /// The peer's host answered over another path.
     package mutating func answered(over path: InterfaceIndex, at now: MonotonicTime) -> [Action] {
         silentPaths.remove(path)
-        if doubt?.path == path { doubt = nil }
+        if suspicion?.path == path { suspicion = nil }
         return judge(at: now)
     }
 
@@ -181,7 +182,7 @@ package struct ViabilityMachine: Sendable {
         guard connection.isTCP, usesDefaultRoute, let latest else { return [] }
         let probes = askBetterPath(in: latest, at: now)
         var silent = silentPaths
-        if let doubt { silent.insert(doubt.path) }
+        if let suspicion { silent.insert(suspicion.path) }
         guard let better = connection.better(in: latest, configuration.policy, without: silent) else {
             candidate = nil
             guard betterPath != nil else { return probes }
@@ -202,13 +203,13 @@ package struct ViabilityMachine: Sendable {
     /// A path that would be better but was found silent is asked whether it lives.
     private mutating func askBetterPath(in latest: PathSnapshot, at now: MonotonicTime) -> [Action] {
         let best = connection.better(in: latest, configuration.policy)?.index
-        if doubt?.path != best { doubt = nil }
-        if let best, doubt == nil, silentPaths.contains(best) {
-            doubt = Doubt(path: best, nextProbe: now, pause: configuration.doubtPause)
+        if suspicion?.path != best { suspicion = nil }
+        if let best, suspicion == nil, silentPaths.contains(best) {
+            suspicion = Suspicion(path: best, nextProbe: now, pause: configuration.suspicionPause)
         }
-        guard let asked = doubt, now >= asked.nextProbe else { return [] }
-        doubt?.nextProbe = now.advanced(by: asked.pause)
-        doubt?.pause = min(asked.pause * 2, configuration.longestDoubtPause)
+        guard let asked = suspicion, now >= asked.nextProbe else { return [] }
+        suspicion?.nextProbe = now.advanced(by: asked.pause)
+        suspicion?.pause = min(asked.pause * 2, configuration.longestSuspicionPause)
         return [.probeOther(asked.path)]
     }
 }

@@ -20,7 +20,7 @@ package struct HeartbeatTuning: Sendable, Hashable {
     package var readingError = Duration.milliseconds(20)
     /// After so many losses in a row within a silence that was survived before, that is not believed any more. One may be the
     /// peer's own end.
-    package var lossesBeforeDoubt = 2
+    package var lossesBeforeSuspicion = 2
     /// An answer is awaited for so many round trips.
     package var answerTrips = 3
     /// And for so long at least: a retransmission has its time-out, and a radio takes its time to wake.

@@ -36,7 +36,7 @@ package struct SilenceSearch: Sendable, Hashable {
     /// What an earlier process proved, and this one has not tried yet.
     package private(set) var remembered: Duration?
     /// Losses in a row after silences that had been survived.
-    private var doubts = 0
+    private var lossesInARow = 0
 
     package init(tuning: HeartbeatTuning = .standard, remembered: RememberedSilence? = nil) {
         self.tuning = tuning
@@ -76,7 +76,7 @@ package struct SilenceSearch: Sendable, Hashable {
     /// A ping after a silence was answered.
     package mutating func answered(after silence: Duration) {
         let silence = min(silence, tuning.longestInterval)
-        doubts = 0
+        lossesInARow = 0
         guard silence > proven ?? .zero else { return }
         proven = silence
         if let remembered, remembered <= silence { self.remembered = nil }
@@ -88,8 +88,8 @@ package struct SilenceSearch: Sendable, Hashable {
     package mutating func lost(after silence: Duration) {
         if let remembered, silence >= remembered { self.remembered = nil }
         if let proven, silence <= proven {
-            doubts += 1
-            guard doubts >= tuning.lossesBeforeDoubt else { return }
+            lossesInARow += 1
+            guard lossesInARow >= tuning.lossesBeforeSuspicion else { return }
             // It keeps less than it did.
             (self.proven, remembered, lost) = (nil, nil, silence)
         } else {
@@ -97,6 +97,6 @@ package struct SilenceSearch: Sendable, Hashable {
             lost = tooLong
             if let remembered, remembered >= tooLong { self.remembered = nil }
         }
-        doubts = 0
+        lossesInARow = 0
     }
 }

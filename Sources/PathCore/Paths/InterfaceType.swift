@@ -17,7 +17,7 @@ public enum InterfaceType: String, Sendable, Hashable, CaseIterable {
     /// None of the others.
     case other
 
-    /// Which type is preferred where everything else is equal: lower first (`design/modes`, "Preference").
+    /// Which type is preferred where everything else is equal: lower first (Documentation.docc/Paths.md).
     var rank: Int {
         switch self {
         case .wired: 0

@@ -266,7 +266,7 @@ public struct ExcludedInterface: Sendable, Hashable {
         case noCarrier
         /// No address with which traffic could leave the link.
         case noAddress
-        /// No default route in the main table goes through it.
+        /// The kernel would send no Internet traffic through it, by whichever table or rule.
         case noDefaultRoute
         /// A tunnel takes the default traffic; going around it would leak what it is there to hide.
         case behindTunnel(String)

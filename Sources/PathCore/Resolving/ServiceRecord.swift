@@ -16,20 +16,20 @@ public struct ServiceRecord: Sendable, Hashable {
     public var port: UInt16?
     /// Addresses of the target, until its own records are there (section 7.3).
     public var addressHints: [IPAddress]
-    /// Whether the record names a parameter as mandatory that is not understood here (section 8).
-    public var isBeyondUs: Bool
+    /// Whether a mandatory parameter is not understood here; such a record is ignored (RFC 9460 section 8).
+    public var isIncompatible: Bool
 
     /// A record of these parts.
     public init(
         priority: UInt16 = 1, target: String = ".", applicationProtocols: [String] = ["http/1.1"],
-        port: UInt16? = nil, addressHints: [IPAddress] = [], isBeyondUs: Bool = false
+        port: UInt16? = nil, addressHints: [IPAddress] = [], isIncompatible: Bool = false
     ) {
         self.priority = priority
         self.target = target
         self.applicationProtocols = applicationProtocols
         self.port = port
         self.addressHints = addressHints
-        self.isBeyondUs = isBeyondUs
+        self.isIncompatible = isIncompatible
     }
 
     /// Whether it only says under which other name the records are (section 2.4.2).
@@ -42,7 +42,7 @@ public struct ServiceRecord: Sendable, Hashable {
     ///   - protocols: what the caller offers by ALPN.
     ///   - port: where the caller would connect without the record.
     public func isUsable(speaking protocols: [String], port: UInt16) -> Bool {
-        !isAlias && !isBeyondUs && target == "." && (self.port ?? port) == port
+        !isAlias && !isIncompatible && target == "." && (self.port ?? port) == port
             && applicationProtocols.contains(where: protocols.contains)
     }
 }
@@ -52,7 +52,7 @@ extension ServiceRecord: Codable {
         case priority, target, port
         case applicationProtocols = "alpn"
         case addressHints = "address_hints"
-        case isBeyondUs = "not_understood"
+        case isIncompatible = "not_understood"
     }
 }
 
@@ -122,7 +122,7 @@ extension ServiceRecord {
         // Section 7.1.1: without alpn there is nothing that the default could be left out of.
         guard hasDefault || hasProtocols else { return nil }
         if hasDefault, !applicationProtocols.contains("http/1.1") { applicationProtocols.append("http/1.1") }
-        isBeyondUs = !mandatory.isSubset(of: Key.understood)
+        isIncompatible = !mandatory.isSubset(of: Key.understood)
     }
 
     private static func words(_ bytes: [UInt8]) -> [UInt16]? {

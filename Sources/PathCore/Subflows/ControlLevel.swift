@@ -4,7 +4,8 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
     case perConnection
     /// The same, done by `mpathd` for this process, which lacks CAP_NET_ADMIN.
     case perConnectionByBroker
-    /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace.
+    /// The kernel's list of endpoints is changed, which goes for every connection of the network namespace. Only where the
+    /// program asks for it, for a socket that other code made (`scope: .networkNamespace`).
     case systemWide(because: ControlLimit)
     /// Nothing is changed: the kernel's path manager does what it is set to.
     case observeOnly(because: ControlLimit)
@@ -29,13 +30,8 @@ public enum ControlLevel: Sendable, Hashable, CustomStringConvertible {
 
     /// The level that the facts allow.
     package init(_ facts: Facts) {
-        if let limit = facts.transport ?? facts.commands {
-            self = .observeOnly(because: limit)
-        } else if let limit = facts.selection {
-            self = .systemWide(because: limit)
-        } else {
-            self = .perConnection
-        }
+        let limit = facts.transport ?? facts.commands ?? facts.selection
+        self = limit.map(ControlLevel.observeOnly(because:)) ?? .perConnection
     }
 
     /// What keeps it from being higher.
@@ -84,8 +80,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case oldKernel
     /// The sysctl that selects the path manager may not be written; the reason in the kernel's words.
     case settingReadOnly(path: String, reason: String)
-    /// There is no folder for a note of what that sysctl was, by which the next process repairs it where this one is killed
-    /// in the middle of a change.
+    /// There is no folder for a journal entry that says what that sysctl was, by which the next process repairs it where this
+    /// one is killed in the middle of a change.
     case settingUnjournalled
     /// Another process held the lock around that sysctl for too long.
     case settingBusy
@@ -97,8 +93,8 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
     case foreignSocket
     /// The connection is plain TCP, which has one path and keeps it.
     case plainTCP
-    /// The connection's user has not asked for it to be steered.
-    case unsupervised
+    /// The program has not asked for this connection to be steered.
+    case notRequested
     /// Something else failed: the operation and the kernel's words.
     case failed(String)
 
@@ -109,7 +105,7 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
             .brokerSilent,
             .failed:
             true
-        case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .unsupervised:
+        case .noMPTCP, .noPrivilege, .elevatedProgram, .oldKernel, .foreignSocket, .plainTCP, .notRequested:
             false
         }
     }
@@ -126,14 +122,14 @@ public enum ControlLimit: Sendable, Hashable, CustomStringConvertible {
         case .oldKernel: "the kernel can't have one connection's subflows steered (Linux 5.19 can)"
         case .settingReadOnly(let path, let reason): "\(path) can't be written: \(reason)"
         case .settingUnjournalled:
-            "no folder is writable to note what net.mptcp.path_manager was, in case the process is killed (of /run, "
-                + "/dev/shm and systemd's RuntimeDirectory=)"
+            "no folder is writable for a journal of what net.mptcp.path_manager was, in case the process is killed "
+                + "(of /run, /dev/shm and systemd's RuntimeDirectory=)"
         case .settingBusy: "another process holds the path manager's setting"
         case .brokerRefused(let reason): "mpathd refused to steer for this process: \(reason)"
         case .brokerSilent: "mpathd does not answer"
         case .foreignSocket: "the kernel's path manager serves this socket"
         case .plainTCP: "plain TCP has one path, and keeps it"
-        case .unsupervised: "nobody has asked for the subflows to be steered"
+        case .notRequested: "this connection was not asked to be steered"
         case .failed(let what): what
         }
     }

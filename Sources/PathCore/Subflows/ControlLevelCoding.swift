@@ -60,7 +60,7 @@ extension ControlLimit {
     /// Those that their name says all about.
     fileprivate static let plain: [ControlLimit] = [
         .noMPTCP, .mptcpDisabled, .noPrivilege, .elevatedProgram, .oldKernel, .settingUnjournalled,
-        .settingBusy, .brokerSilent, .foreignSocket, .plainTCP, .unsupervised,
+        .settingBusy, .brokerSilent, .foreignSocket, .plainTCP, .notRequested,
     ]
 
     /// A name for machines to read.
@@ -78,7 +78,7 @@ extension ControlLimit {
         case .brokerSilent: "broker_silent"
         case .foreignSocket: "foreign_socket"
         case .plainTCP: "plain_tcp"
-        case .unsupervised: "unsupervised"
+        case .notRequested: "not_requested"
         case .failed: "failed"
         }
     }

@@ -130,7 +130,7 @@ struct SocketSourceTests {
         let source = world.source(patience: .milliseconds(30))
         let holder = try await world.holder()
         let made = try source.makeSocket(.ipv4)
-        #expect(made.level == .systemWide(because: .settingBusy))
+        #expect(made.level == .observeOnly(because: .settingBusy))
         #expect((world.setting, world.entryCount) == ("userspace", 1))
         holder.endInput()
         #expect(try await holder.result().status == 0)
@@ -233,7 +233,7 @@ struct SocketSourceTests {
     }
 
     @Test(
-        "leaves a note in whichever folder a process may write, by which the next one mends what a kill left",
+        "leaves a journal entry in whichever folder a process may write, by which the next one mends what a kill left",
         .inNamespace(within: .seconds(120)), arguments: Writable.allCases)
     func standardFolders(_ writable: Writable) async throws {
         let result = try await Self.withoutFolders(
@@ -255,7 +255,7 @@ struct SocketSourceTests {
         #expect(result.outputText == String(repeating: "kernel\n", count: 40))
     }
 
-    @Test("changes nothing where no folder can take a note, and says so", .inNamespace)
+    @Test("changes nothing where no folder can take a journal entry, and says so", .inNamespace)
     func noFolder() async throws {
         let result = try await Self.withoutFolders(
             nil,
@@ -268,12 +268,12 @@ struct SocketSourceTests {
             """#)
         #expect(result.status == 0, "\(result.errors)")
         #expect(
-            result.outputText == "system_wide\n"
-                + "steers the endpoints of the whole network namespace: \(ControlLimit.settingUnjournalled)\n"
+            result.outputText
+                == "observe_only\nonly observes: \(ControlLimit.settingUnjournalled)\n"
                 + String(repeating: "kernel\n", count: 20))
     }
 
-    @Test("keeps no note in a folder that is another user's, or open to others", .inNamespace)
+    @Test("keeps no journal entry in a folder that is another user's, or open to others", .inNamespace)
     func foreignFolder() throws {
         let folder = try TemporaryFolder()
         try folder.makeFolder("open")
@@ -302,9 +302,7 @@ struct SocketSourceTests {
         ])
         let reason = "/proc/sys/net/mptcp/path_manager can't be written: Read-only file system"
         #expect(
-            readOnly.outputText
-                == "system_wide\nsteers the endpoints of the whole network namespace: \(reason)\n",
-            "\(readOnly.errors)")
+            readOnly.outputText == "observe_only\nonly observes: \(reason)\n", "\(readOnly.errors)")
         try ControlFile.sysctl("net/mptcp/enabled", "0")
         let off = world.source()
         #expect(off.level == .observeOnly(because: .mptcpDisabled))

@@ -182,7 +182,7 @@ struct SubflowCommandsTests {
         try commands.add(wifi)
         #expect(try commands.endpoints() == [wifi])
 
-        let plain = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .systemWide(because: .settingBusy))
+        let plain = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
         let connection = try network.connect(plain, to: Network.server4)
         let token = connection.token
         try connection.exchange()
@@ -203,8 +203,8 @@ struct SubflowCommandsTests {
                 try ConnectionSubflowControl(commands).perform(action, on: token) == .refused(.foreignSocket))
         }
 
-        let control = try EndpointSubflowControl(commands, because: .settingBusy)
-        #expect(control.level == .systemWide(because: .settingBusy))
+        let control = try EndpointSubflowControl(commands, because: .foreignSocket)
+        #expect(control.level == .systemWide(because: .foreignSocket))
         #expect(try control.perform(create, on: token) == .accepted)
         let joined = try #require(try connection.waitForSubflows(2).last?.local)
         #expect(joined.address == cellular.address)
@@ -226,7 +226,7 @@ struct SubflowCommandsTests {
         #expect(try commands.endpoints() == [])
 
         // A first subflow from an address without an endpoint.
-        let other = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .systemWide(because: .settingBusy))
+        let other = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
         let second = try network.connect(other, to: Network.server4)
         try second.exchange()
         let yield = SubflowAction.prioritize(local: second.local, remote: Network.server4, isBackup: true)

@@ -49,7 +49,7 @@ struct ServiceRecordTests {
         let skipped = try #require(read(parameter(5, [1, 2, 3]), parameter(65_000, [9])))
         #expect(skipped.isUsable(speaking: ["http/1.1"], port: 443))
         let needed = try #require(read(parameter(0, [0xFD, 0xE8]), parameter(65_000, [9])))
-        #expect(needed.isBeyondUs)
+        #expect(needed.isIncompatible)
         #expect(!needed.isUsable(speaking: ["http/1.1"], port: 443))
     }
 

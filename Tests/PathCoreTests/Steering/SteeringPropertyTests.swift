@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Steering, by numbers")
 struct SteeringPropertyTests {
-    static let modes = [MultipathMode.handover, .interactive, .aggregate]
+    static let modes = MultipathMode.allCases
 
     @Test(
         "a warm path's silence is certain within three and a half round trips",

@@ -274,7 +274,7 @@ struct StoryTests {
     @Test("asks again seldom where the peer refuses to be asked")
     func refusals() {
         for fate in [SimulatedPath.JoinFate.refused, .closedAtOnce] {
-            for mode in [MultipathMode.handover, .interactive, .aggregate] {
+            for mode in MultipathMode.allCases {
                 var story = Self.free()
                 story.mode = mode
                 story.changes = [(.seconds(1), .joins(0, fate)), (.seconds(1), .joins(1, fate))]

@@ -7,7 +7,7 @@ struct ControlLevelTests {
     func levels() {
         typealias Facts = ControlLevel.Facts
         #expect(ControlLevel(Facts()) == .perConnection)
-        #expect(ControlLevel(Facts(selection: .oldKernel)) == .systemWide(because: .oldKernel))
+        #expect(ControlLevel(Facts(selection: .oldKernel)) == .observeOnly(because: .oldKernel))
         #expect(
             ControlLevel(Facts(commands: .noPrivilege, selection: .oldKernel))
                 == .observeOnly(because: .noPrivilege))
@@ -15,7 +15,7 @@ struct ControlLevelTests {
             ControlLevel(Facts(transport: .noMPTCP, commands: .noPrivilege, selection: .oldKernel))
                 == .observeOnly(because: .noMPTCP))
         #expect(ControlLevel.perConnection.limit == nil)
-        #expect(ControlLevel.systemWide(because: .settingBusy).limit == .settingBusy)
+        #expect(ControlLevel.systemWide(because: .foreignSocket).limit == .foreignSocket)
         #expect(ControlLevel.observeOnly(because: .noMPTCP).limit == .noMPTCP)
     }
 
@@ -23,15 +23,15 @@ struct ControlLevelTests {
     func words() {
         let limit = ControlLimit.settingReadOnly(path: "/proc/sys/net/mptcp/path_manager", reason: "no")
         let levels: [ControlLevel] = [
-            .perConnection, .systemWide(because: limit), .observeOnly(because: .noMPTCP),
+            .perConnection, .systemWide(because: .foreignSocket), .observeOnly(because: limit),
         ]
         #expect(levels.map(\.name) == ["per_connection", "system_wide", "observe_only"])
         #expect(
             levels.map(\.description) == [
                 "steers each connection's subflows",
                 "steers the endpoints of the whole network namespace: "
-                    + "/proc/sys/net/mptcp/path_manager can't be written: no",
-                "only observes: the kernel has no MPTCP",
+                    + "the kernel's path manager serves this socket",
+                "only observes: /proc/sys/net/mptcp/path_manager can't be written: no",
             ])
     }
 }
