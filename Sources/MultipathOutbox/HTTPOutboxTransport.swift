@@ -10,7 +10,8 @@
         /// - Parameter client: its options hold for the requests, but for their urgency.
         public init(_ client: MultipathHTTPClient) { self.client = client }
 
-        /// Sends a request once, and drops the answer's body. `Retry-After` counts where it is a number of seconds.
+        /// Sends a request once, and drops the answer's body. `Retry-After` counts where it is a number of seconds. Redirects are not
+        /// followed: a status from 300 to 399 is a failure.
         ///
         /// - Throws: `OutboxTimeout`; `MultipathHTTPError`, of what is no URL or no header, too; `CancellationError`.
         public func send(_ request: OutboxRequest) async throws -> OutboxAnswer {
@@ -25,6 +26,9 @@
                 fields.append(HTTPField(name: name, value: header.value))
             }
             var options = client.configuration.options
+            // Whoever answers a POST by a redirect has not taken it, and 301, 302 and 303 would make a GET without its body of it
+            // (RFC 9110 section 15.4). Portals do that.
+            options.maximumRedirects = 0
             options.priority = HTTPRequestOptions.Priority(urgency: min(max(request.urgency, 0), 7))
             do {
                 return try await client.perform(

@@ -33,6 +33,10 @@
         private var nextTransient: Int64 = -1
         private var observers: [Int: AsyncStream<OutboxEvent>.Continuation] = [:]
         private var nextObserver = 0
+        /// Those that wait for the end of a request: they miss none, however many there are.
+        private var senders: [OutboxID: [Int: AsyncStream<OutboxResult>.Continuation]] = [:]
+        /// How many are about to wait, and what has ended since the first of them began.
+        private var beginning: (senders: Int, ended: [OutboxID: OutboxResult]) = (0, [:])
         /// Takes what `run()` has to do while it runs.
         private var work: AsyncStream<Work>.Continuation?
         /// The earliest wake-up that is under way.
@@ -91,20 +95,36 @@
         /// - Throws: `OutboxError.storage`. None of the requests is then in the outbox.
         @discardableResult
         public func submit(_ requests: [OutboxRequest]) async throws -> [OutboxID] {
-            var stored = try await store.insert(requests.filter { $0.requestClass == .mustArrive })[...]
-            var ids: [OutboxID] = []
+            let accepted = try await accept(requests)
+            try await perform(accepted.flatMap(\.actions))
+            return accepted.map(\.id)
+        }
+
+        /// A request that is in the outbox.
+        private struct Accepted {
+            var id: OutboxID
+            /// What the machine wants now.
             var actions: [OutboxMachine.Action] = []
-            for request in requests {
+            /// Its end, where an earlier one with its key has come to one.
+            var result: OutboxResult?
+        }
+
+        /// Nothing is awaited between the disk's answer and the return.
+        private func accept(_ requests: [OutboxRequest]) async throws -> [Accepted] {
+            var stored = try await store.insert(requests.filter { $0.requestClass == .mustArrive })[...]
+            return requests.map { request in
                 let known = request.requestClass == .mustArrive ? stored.popFirst() : nil
-                let id = known?.id ?? keep(request)
-                ids.append(id)
-                guard known?.isNew ?? true else { continue }
-                let urgency = min(max(request.urgency, 0), 7)
-                actions += machine.submit(
-                    OutboxMachine.Item(id: id, requestClass: request.requestClass, urgency: urgency))
+                var accepted = Accepted(id: known?.id ?? keep(request))
+                if known?.isNew ?? true {
+                    accepted.actions = machine.submit(
+                        OutboxMachine.Item(
+                            id: accepted.id, requestClass: request.requestClass,
+                            urgency: min(max(request.urgency, 0), 7)))
+                } else {
+                    accepted.result = known?.setAsideStatus.map { .setAside(status: $0) }
+                }
+                return accepted
             }
-            try await perform(actions)
-            return ids
         }
 
         /// Keeps the content of a request that is not on the disk.
@@ -119,14 +139,35 @@
         ///
         /// - Throws: `OutboxError.storage`; `CancellationError`.
         public func send(_ request: OutboxRequest) async throws -> OutboxResult {
-            let (events, id) = observe()
-            defer { observers[id] = nil }
-            let number = try await submit(request)
-            for await event in events {
-                if case .ended(number, let result) = event { return result }
+            beginning.senders += 1
+            let accepted: Accepted
+            do {
+                accepted = try await accept([request])[0]
+            } catch {
+                hasBegun()
+                throw error
             }
+            let (results, continuation) = AsyncStream.makeStream(of: OutboxResult.self)
+            let (number, sender) = (accepted.id, nextObserver)
+            nextObserver += 1
+            senders[number, default: [:]][sender] = continuation
+            defer {
+                senders[number]?[sender] = nil
+                if senders[number]?.isEmpty == true { senders[number] = nil }
+            }
+            // One with the same key may have come to its end while the disk was asked.
+            if let result = accepted.result ?? beginning.ended[number] { continuation.yield(result) }
+            hasBegun()
+            if isClosed { continuation.finish() }
+            try await perform(accepted.actions)
+            for await result in results { return result }
             if isClosed { throw OutboxError.closed }
             throw CancellationError()
+        }
+
+        private func hasBegun() {
+            beginning.senders -= 1
+            if beginning.senders == 0 { beginning.ended = [:] }
         }
 
         /// The requests that must arrive and have not yet, in the order in which they were submitted.
@@ -158,16 +199,13 @@
         }
 
         /// What happens to the requests from now on. A consumer that falls behind by more than 1,024 events misses the oldest.
-        public func events() -> AsyncStream<OutboxEvent> { observe().0 }
-
-        private func observe() -> (AsyncStream<OutboxEvent>, Int) {
+        public func events() -> AsyncStream<OutboxEvent> {
             let (stream, continuation) = AsyncStream.makeStream(
                 of: OutboxEvent.self, bufferingPolicy: .bufferingNewest(1024))
             if isClosed { continuation.finish() }
-            let id = nextObserver
+            observers[nextObserver] = continuation
             nextObserver += 1
-            observers[id] = continuation
-            return (stream, id)
+            return stream
         }
 
         // MARK: Sending
@@ -215,6 +253,7 @@
             }
             for observer in observers.values { observer.finish() }
             observers = [:]
+            for sender in senders.values.flatMap(\.values) { sender.finish() }
             await store.close()
         }
 
@@ -298,6 +337,10 @@
         }
 
         private func tell(_ event: OutboxEvent) {
+            if case .ended(let id, let result) = event {
+                if beginning.senders > 0 { beginning.ended[id] = result }
+                for sender in senders[id]?.values ?? [:].values { sender.yield(result) }
+            }
             for (id, observer) in observers {
                 if case .terminated = observer.yield(event) { observers[id] = nil }
             }

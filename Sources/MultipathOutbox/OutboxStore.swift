@@ -68,17 +68,25 @@
 
         // MARK: Requests
 
+        /// What became of a request that was to be written.
+        struct Inserted {
+            var id: OutboxID
+            /// False where its key is there already: it is not written then.
+            var isNew: Bool
+            /// The answer after which the known one was set aside.
+            var setAsideStatus: Int?
+        }
+
         /// Writes requests, all or none.
-        ///
-        /// - Returns: for each its number, and whether it is new: one whose key is there already is not written.
-        func insert(_ requests: [OutboxRequest]) async throws -> [(id: OutboxID, isNew: Bool)] {
+        func insert(_ requests: [OutboxRequest]) async throws -> [Inserted] {
             try await write { database in
-                try requests.map { request -> (id: OutboxID, isNew: Bool) in
-                    if let known = try Int64.fetchOne(
-                        database, sql: "SELECT id FROM request WHERE key = ?",
+                try requests.map { request -> Inserted in
+                    if let known = try Row.fetchOne(
+                        database, sql: "SELECT id, setAsideStatus FROM request WHERE key = ?",
                         arguments: [request.idempotencyKey])
                     {
-                        return (OutboxID(known), false)
+                        return Inserted(
+                            id: OutboxID(known["id"]), isNew: false, setAsideStatus: known["setAsideStatus"])
                     }
                     try database.execute(
                         sql: """
@@ -89,7 +97,7 @@
                             String(decoding: try JSONEncoder().encode(request.headers), as: UTF8.self),
                             Data(request.body),
                         ])
-                    return (OutboxID(database.lastInsertedRowID), true)
+                    return Inserted(id: OutboxID(database.lastInsertedRowID), isNew: true)
                 }
             }
         }

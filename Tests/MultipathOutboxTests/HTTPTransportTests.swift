@@ -49,6 +49,9 @@
             let server = try await Self.server(
                 "HTTP/1.1 503 later\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")
             let silent = try await Self.server("")
+            // A portal's, say, which has not taken it.
+            let portal = try await Self.server(
+                "HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/login\r\nContent-Length: 0\r\n\r\n")
             var configuration = MultipathHTTPClient.Configuration()
             configuration.options.requestTimeout = .milliseconds(300)
             let client = MultipathHTTPClient(configuration: configuration)
@@ -59,6 +62,9 @@
             let url = "http://127.0.0.1:\(server.localAddress?.port ?? 0)/"
             #expect(
                 try await transport.send(request(url)) == OutboxAnswer(status: 503, retryAfter: .seconds(7)))
+            #expect(
+                try await transport.send(request("http://127.0.0.1:\(portal.localAddress?.port ?? 0)/"))
+                    == OutboxAnswer(status: 302))
             await #expect(throws: OutboxTimeout.self) {
                 try await transport.send(request("http://127.0.0.1:\(silent.localAddress?.port ?? 0)/"))
             }
@@ -71,7 +77,7 @@
             }
             #expect(refused?.code == .notConnected)
             await client.close()
-            for channel in [server, silent] { try await channel.close() }
+            for channel in [server, silent, portal] { try await channel.close() }
         }
 
         /// Answers whatever comes with these bytes.

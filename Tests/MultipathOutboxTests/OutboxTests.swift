@@ -194,6 +194,51 @@
             #expect(transport.sent.map(\.url) == ["wrong"])
         }
 
+        @Test("tells at once of a request that was set aside when it is sent again with its key")
+        func knownKey() async throws {
+            let paths = ScriptedPaths([.wifi("wlan0")])
+            let transport = FakeTransport { _, _ in OutboxAnswer(status: 422) }
+            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let request = OutboxRequest(.mustArrive, url: "wrong", idempotencyKey: "k")
+            try await run(outbox) {
+                for _ in 0..<2 {
+                    let result = try await outbox.send(request)
+                    #expect(result == .setAside(status: 422))
+                }
+            }
+            #expect(transport.sent.count == 1)
+        }
+
+        @Test("tells each of its senders of the end, however many end in one moment")
+        func manySenders() async throws {
+            let paths = ScriptedPaths([.wifi("wlan0")])
+            let transport = FakeTransport { _, _ in
+                try await Task.sleep(for: .seconds(3600))
+                throw CancellationError()
+            }
+            let outbox = try await Outbox.open(at: file, transport: transport, monitor: paths.monitor)
+            let count = 1500
+            let results = try await run(outbox) {
+                try await withThrowingTaskGroup(of: OutboxResult.self) { group in
+                    for _ in 0..<count {
+                        group.addTask { try await outbox.send(OutboxRequest(.bestEffort, url: "x")) }
+                    }
+                    try await Program.wait("four to be sent", within: .seconds(30)) {
+                        transport.sent.count == 4
+                    }
+                    paths.lose("wlan0")
+                    // Those that are being sent go on.
+                    var results: [OutboxResult] = []
+                    while results.count < count - 4, let result = try await group.next() {
+                        results.append(result)
+                    }
+                    group.cancelAll()
+                    return results
+                }
+            }
+            #expect(results == Array(repeating: .noPath, count: count - 4))
+        }
+
         @Test("goes on where it was when it is stopped and run again; it runs once at a time")
         func again() async throws {
             let paths = ScriptedPaths([.wifi("wlan0")])
