@@ -25,6 +25,19 @@
             #expect(responses[1].tag == "\"1\"" && responses[1].size == 7)
         }
 
+        @Test(
+            "a length that no file has is none",
+            arguments: ["-1", "9223372036854775807", "18014398509481984", "x"])
+        func length(_ text: String) throws {
+            let responses = try read(
+                """
+                <D:multistatus xmlns:D="DAV:"><D:response><D:href>/a</D:href><D:propstat><D:prop>
+                <D:getcontentlength>\(text)</D:getcontentlength></D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat>
+                </D:response></D:multistatus>
+                """)
+            #expect(responses.map(\.size) == [nil])
+        }
+
         private func listing(_ responses: String) throws -> WebDAVClient.Listing {
             try WebDAVClient.listing(
                 read("<D:multistatus xmlns:D=\"DAV:\">\(responses)</D:multistatus>"), of: SyncPath("d"),

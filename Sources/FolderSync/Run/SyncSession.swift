@@ -252,11 +252,15 @@
 
         private func bytes(of plan: SyncPlan) -> Int64 {
             plan.actions.reduce(0) { sum, action in
-                switch action {
-                case .upload(_, let version, _): sum + version.size
-                case .download(_, let version, _), .compare(_, _, let version): sum + (version.size ?? 0)
-                default: sum
-                }
+                let size: Int64 =
+                    switch action {
+                    case .upload(_, let version, _): version.size
+                    case .download(_, let version, _), .compare(_, _, let version): version.size ?? 0
+                    default: 0
+                    }
+                // A server may list what no disk could hold.
+                let (new, isTooMuch) = sum.addingReportingOverflow(size)
+                return isTooMuch ? .max : new
             }
         }
 

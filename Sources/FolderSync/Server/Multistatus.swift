@@ -25,6 +25,9 @@
             var description: String
         }
 
+        /// A file's length, in bytes: more is none (it is what a double counts exactly).
+        static let largestSize: Int64 = 1 << 53
+
         /// A listing's length, in bytes: some 150,000 files in one folder.
         static let longest = 64 << 20
         /// Elements inside each other. RFC 4918's own are 6 deep.
@@ -123,7 +126,8 @@
             case ("status", "response"): response.status = Self.status(value)
             case ("status", "propstat"): propertyStatus = Self.status(value)
             case ("getetag", "prop") where !value.isEmpty: properties.tag = value
-            case ("getcontentlength", "prop"): properties.size = Int64(value).flatMap { $0 < 0 ? nil : $0 }
+            case ("getcontentlength", "prop"):
+                properties.size = Int64(value).flatMap { 0...Multistatus.largestSize ~= $0 ? $0 : nil }
             case ("getlastmodified", "prop") where !value.isEmpty: properties.modified = value
             case ("propstat", "response") where (200..<300).contains(propertyStatus ?? 0):
                 response.isFolder = response.isFolder || properties.isFolder

@@ -22,8 +22,12 @@ package final class RandomAccessFile: Sendable {
     }
 
     /// Keeps other processes that ask for the same from using the file, until this goes.
-    /// - Returns: false where another one has it.
-    package func lock() -> Bool { flock(descriptor.number, LOCK_EX | LOCK_NB) == 0 }
+    /// - Returns: false where another one has it, or has renamed it since it was opened here: it is another file then.
+    package func lock() -> Bool {
+        guard flock(descriptor.number, LOCK_EX | LOCK_NB) == 0, let ours = try? status() else { return false }
+        var there = stat()
+        return stat(path, &there) == 0 && there.st_ino == ours.st_ino && there.st_dev == ours.st_dev
+    }
 
     /// In bytes.
     package func size() throws(SystemError) -> Int64 { Int64(try status().st_size) }

@@ -1,0 +1,20 @@
+import LinuxNet
+import TestSupport
+import Testing
+
+@Suite("A file that several processes may write")
+struct RandomAccessFileTests {
+    @Test("is locked by one of them, and not by one that opened it before it got another name")
+    func lock() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("film.part")
+        let (first, second) = (try RandomAccessFile(updating: path), try RandomAccessFile(updating: path))
+        #expect(first.lock())
+        #expect(!second.lock())
+        try RandomAccessFile.rename(path, to: folder.file("film"))
+        withExtendedLifetime(first) {}
+        #expect(!second.lock())
+        let third = try RandomAccessFile(updating: path)
+        #expect(third.lock())
+    }
+}
