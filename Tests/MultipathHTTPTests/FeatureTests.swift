@@ -4,6 +4,7 @@
     import Multipath
     import MultipathTesting
     import NIOCore
+    import NIOEmbedded
     import TestSupport
     import Testing
 
@@ -173,6 +174,78 @@
             await server.close()
         }
 
+        @Test("Where the allowed path leads nowhere, it is asked again now and then, and not without a break")
+        func nowhere() async throws {
+            var wifi = ScriptedPath.wifi("wlan0")
+            wifi.addresses.removeAll { $0.address.family == .ipv6 }
+            let resolver = CountingResolver(.ipv6, "2001:db8::1")
+            let connector = Connector(monitor: ScriptedPaths([wifi]).monitor, resolver: resolver)
+            await MultipathHTTPClient.withClient(connector: connector) { client in
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.get("http://server.example/", collectUpTo: 10) {
+                        ($0.waitsForConnectivity, $0.requestTimeout) = (true, .milliseconds(500))
+                    }
+                }
+                #expect(error?.code == .timedOut, "\(error?.description ?? "")")
+            }
+            #expect((1...50).contains(resolver.questions), "\(resolver.questions)")
+        }
+
+        @Test("A body's own error ends the request, also where the answer has begun")
+        func bodyError() async throws {
+            struct NoMore: Error {}
+            let server = try await RawServer(always: .init("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"))
+            await MultipathHTTPClient.withClient { client in
+                await #expect(throws: NoMore.self) {
+                    try await client.perform(
+                        request: MultipathHTTPClient.request(.post, server.url()),
+                        body: .once { writer in
+                            try await writer.write(ByteBuffer(string: "x"))
+                            // Its answer is there.
+                            try await Program.wait("the answer", within: .seconds(30)) {
+                                server.requests.count == 1
+                            }
+                            throw NoMore()
+                        }
+                    ) { _, body in
+                        for try await _ in body {}
+                    }
+                }
+            }
+            await server.close()
+        }
+
+        @Test("A connection that ended its answer by closing is not used again")
+        func endOfFile() throws {
+            let channel = EmbeddedChannel()
+            channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80), promise: nil)
+            let pipeline = try HTTPPipeline.http1(on: channel, HTTPPipeline.Limits())
+            let ended = Locked([Bool]())
+            pipeline.observe { event in
+                if case .exchangeEnded(let isReusable) = event { ended.withLock { $0.append(isReusable) } }
+            }
+            let exchange = Exchange(
+                try MultipathHTTPClient.request(.get, "http://127.0.0.1/"), .none, stallTimeout: .seconds(60),
+                decompression: .disabled, record: MetricsRecord())
+            pipeline.begin(exchange)
+            try channel.writeInbound(ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\ngood"))
+            _ = try? channel.finish(acceptAlreadyClosed: true)
+            try exchange.ensureComplete()
+            #expect(ended.withLock { $0 } == [false])
+        }
+
+        @Test("A body is not begun for a request that no connection took")
+        func unsent() async throws {
+            let exchange = Exchange(
+                try MultipathHTTPClient.request(.post, "http://127.0.0.1/"), .streamed(length: nil),
+                stallTimeout: .seconds(60), decompression: .disabled, record: MetricsRecord())
+            exchange.failed(MultipathHTTPError(.connectionLost, "the connection had closed before"))
+            let isBegun = Locked(false)
+            let body = HTTPRequestBody.once { _ in isBegun.withLock { $0 = true } }
+            await body.produce(into: exchange)
+            #expect(!isBegun.withLock { $0 })
+        }
+
         @Test("Requests share connections where their resolvers are the same")
         func resolvers() async throws {
             let server = try await RawServer(always: .ok("hello"))
@@ -186,21 +259,26 @@
                 }
             }
             #expect(server.connections == 2)
-            #expect(one.isAsked && other.isAsked)
+            #expect(one.questions > 0 && other.questions > 0)
             await server.close()
         }
 
         private final class CountingResolver: Resolver {
-            private let asked = Locked(false)
+            private let asked = Locked(0)
+            private let answer: (family: IPAddress.Family, address: String)
 
-            var isAsked: Bool { asked.withLock { $0 } }
+            var questions: Int { asked.withLock { $0 } }
             var asksEachPath: Bool { false }
+
+            init(_ family: IPAddress.Family = .ipv4, _ address: String = "127.0.0.1") {
+                answer = (family, address)
+            }
 
             func addresses(
                 of host: String, family: IPAddress.Family, over path: PathInterface?
             ) async throws(ResolutionError) -> [IPAddress] {
-                asked.withLock { $0 = true }
-                return family == .ipv4 ? [IPAddress("127.0.0.1")!] : []
+                asked.withLock { $0 += 1 }
+                return family == answer.family ? [IPAddress(answer.address)!] : []
             }
         }
 

@@ -145,6 +145,12 @@
                 "a status that is no number",
                 Frame.make(1, flags: 4, stream: 1, [0x08, 3] + Array("2xx".utf8))
             ),
+            ("a status below zero", Frame.make(1, flags: 4, stream: 1, [0x08, 2] + Array("-1".utf8))),
+            ("a status of nothing", Frame.make(1, flags: 4, stream: 1, [0x08, 0])),
+            (
+                "a status of one digit, and another head",
+                Frame.make(1, flags: 4, stream: 1, [0x08, 1] + Array("1".utf8)) + Frame.ok
+            ),
             (
                 "a field before the status",
                 Frame.make(
@@ -170,13 +176,38 @@
                 }
             }
             let codes: [MultipathHTTPError.Code] =
-                name.contains("error of the connection") ? [.refused, .http2] : [.http2]
+                name.contains("error of the connection")
+                ? [.refused, .http2] : name.hasPrefix("a status") ? [.malformedAnswer] : [.http2]
             #expect(error.map { codes.contains($0.code) } == true, "\(name): \(error?.description ?? "")")
             if name != "a reset" {
                 let (_, body) = try await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 100)
                 #expect(String(buffer: body) == "good")
                 #expect(server.connections == 2, "\(name)")
             }
+            await client.close()
+            await server.close()
+        }
+
+        @Test(
+            "takes no compressed body for whole that is none, though its stream ends as it should",
+            arguments: [
+                Array(GzipBomb.bytes.prefix(20)), Array("hello".utf8), Array(GzipBomb.bytes.prefix(16_000)),
+            ])
+        func compressed(_ body: [UInt8]) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            // `:status: 200`, and content-encoding, which is number 26 of the static table (RFC 7541 appendix A).
+            let head = Frame.make(1, flags: 4, stream: 1, [0x88, 0x0F, 0x0B, 4] + Array("gzip".utf8))
+            let server = try await server(certificates) { _, _ in
+                RawServer.Answer(bytes: Self.hello + head + Frame.make(0, flags: 1, stream: 1, body))
+            }
+            let client = client(certificates)
+            let error = await #expect(throws: MultipathHTTPError.self) {
+                try await client.get("https://127.0.0.1:\(server.port)/", collectUpTo: 100 << 20) {
+                    $0.maximumRetries = 0
+                }
+            }
+            let isBomb = body.count > 20
+            #expect(error?.code == (isBomb ? .decompressionLimit : .invalidCompression))
             await client.close()
             await server.close()
         }

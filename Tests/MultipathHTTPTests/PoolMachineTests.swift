@@ -152,6 +152,16 @@
             #expect(pool.machine.isEmpty)
         }
 
+        @Test("dials anew for requests that wait at a server that takes none at all")
+        func noStreams() {
+            var pool = SimulatedPool()
+            let id = pool.idle(.http2)
+            #expect(pool.machine.maximumStreams(id, 0, at: pool.now) == [])
+            #expect(pool.request(1) == [])
+            #expect(pool.pass(.seconds(60)) == [.close(id), .dial(id + 1)])
+            #expect(pool.dialed(id + 1, .http2) == [.lease(1, id + 1)])
+        }
+
         @Test("closes no connection that carries a request, however long that takes")
         func busy() {
             var pool = SimulatedPool()

@@ -66,6 +66,29 @@
             await breaking.close()
         }
 
+        @Test("behind which no TLS begins keeps a request no longer than a connection may take")
+        func silent() async throws {
+            let proxy = try await RawServer(always: .init("HTTP/1.1 200 Connection established\r\n\r\n"))
+            var configuration = MultipathHTTPClient.Configuration()
+            configuration.proxies.https = HTTPProxy(host: "127.0.0.1", port: proxy.port)
+            configuration.options.connectTimeout = .milliseconds(200)
+            await MultipathHTTPClient.withClient(configuration: configuration) { client in
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.get("https://origin.example/", collectUpTo: 100)
+                }
+                #expect(error?.code == .proxy, "\(error?.description ?? "")")
+                let cancelled = Task { try await client.get("https://origin.example/", collectUpTo: 100) }
+                cancelled.cancel()
+                await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
+                // NIOSSL would look for the proxy's address in it.
+                let address = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.get("https://192.0.2.1/", collectUpTo: 100)
+                }
+                #expect(address?.code == .proxy, "\(address?.description ?? "")")
+            }
+            await proxy.close()
+        }
+
         @Test("sends a request without TLS on, which has the whole URL in its first line")
         func forwarding() async throws {
             let server = try await RawServer(always: .ok("hello"))

@@ -71,6 +71,16 @@
             #expect(plan.request.headerFields[.authorization] == nil)
         }
 
+        @Test("What the client itself authorizes with goes to no other origin either, nor back from there")
+        func clientCredentials() {
+            var plan = plan()
+            #expect(follows(&plan, redirect(302, "/b")) && plan.maySend(.authorization))
+            for location in ["https://two.example/b", "https://one.example/c"] {
+                #expect(follows(&plan, redirect(302, location)))
+                #expect(!plan.maySend(.authorization) && !plan.maySend(.cookie) && plan.maySend(.userAgent))
+            }
+        }
+
         @Test(
             "A redirect that leads nowhere, or out of TLS, is an error",
             arguments: ["http://one.example/", "ftp://x/", "mailto:x"])

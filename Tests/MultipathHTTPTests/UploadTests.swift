@@ -237,6 +237,45 @@
             #expect(machine.next == .create)
         }
 
+        @Test("is not sent anew by POST where the server may have had all of it", arguments: [false, true])
+        func complete(_ isIdempotent: Bool) throws {
+            var machine = UploadMachine(length: 100, isIdempotent: isIdempotent)
+            machine.named("http://x/1")
+            machine.wroteAll()
+            #expect(machine.goesOn(after: lost, isSent: true) == true)
+            if isIdempotent {
+                let step = try machine.ingest(answer(404))
+                #expect(step == .next && machine.next == .create)
+            } else {
+                let error = #expect(throws: MultipathHTTPError.self) { try machine.ingest(answer(404)) }
+                #expect(error?.status == 404)
+            }
+        }
+
+        @Test("goes to no place of another origin")
+        func places() throws {
+            let url = try #require(URL(string: "https://x.example/film"))
+            let places = [
+                "/1", "2?a", "https://x.example:443/3", "http://x.example/4", "https://y.example/5",
+            ]
+            #expect(
+                places.map { UploadMachine.place($0, of: url) } == [
+                    "https://x.example/1", "https://x.example/2?a", "https://x.example:443/3", nil, nil,
+                ])
+        }
+
+        @Test("gives up on a server that takes nothing, and says by turns that it has more and less")
+        func swaying() throws {
+            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: true)
+            let error = #expect(throws: MultipathHTTPError.self) {
+                for round in 0..<100 {
+                    _ = try machine.ingest(answer(204, [.uploadOffset: "\(1 + round % 2)"]))
+                    _ = try machine.ingest(answer(409))
+                }
+            }
+            #expect(error?.status == 409)
+        }
+
         @Test(
             "believes no server that says that it has more than there is", arguments: ["101", "-1", "x", ""])
         func nonsense(_ offset: String) {

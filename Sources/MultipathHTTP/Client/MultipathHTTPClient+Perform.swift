@@ -96,6 +96,7 @@
         nonisolated(nonsending) private func lease(
             _ origin: HTTPOrigin, _ options: HTTPRequestOptions, _ deadline: RequestDeadline?
         ) async throws -> ConnectionPool.Lease {
+            var backoff = BackoffMachine()
             while true {
                 do {
                     return try await pool.lease(
@@ -104,7 +105,8 @@
                     where options.waitsForConnectivity
                     && (error.code == .noAllowedPath || error.code == .noRoute)
                 {
-                    try await waitForPath(options.policy, deadline)
+                    try await waitForPath(
+                        options.policy, backoff.failed(random: .random(in: 0..<1)), deadline)
                 } catch is CancellationError {
                     throw CancellationError()
                 } catch {
@@ -113,12 +115,28 @@
             }
         }
 
-        /// Waits until a path is allowed.
+        /// Waits until a path is allowed. Where one is that leads nowhere: until the paths are others, or for this pause.
         nonisolated(nonsending) private func waitForPath(
-            _ policy: PathPolicy, _ deadline: RequestDeadline?
+            _ policy: PathPolicy, _ pause: Duration, _ deadline: RequestDeadline?
         ) async throws {
             let monitor = connector.monitor
-            let waiting = Task { _ = try await monitor.waitForPath(satisfying: policy) }
+            let waiting = Task {
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    group.addTask {
+                        for await path in monitor.updates.dropFirst() where policy.allowsAny(in: path) {
+                            return true
+                        }
+                        return false
+                    }
+                    group.addTask {
+                        _ = try await monitor.waitForPath(satisfying: policy)
+                        try await Task.sleep(for: pause)
+                        return true
+                    }
+                    defer { group.cancelAll() }
+                    while let isOver = try await group.next(), !isOver {}
+                }
+            }
             let over = Expiry()
             deadline?.onExpiry { error in
                 over.set(error)
@@ -202,7 +220,8 @@
             _ protocolName: HTTPRequestMetrics.ProtocolName
         ) -> (HTTPRequest, Exchange.Outgoing) {
             var request = plan.request
-            for field in configuration.headerFields where request.headerFields[field.name] == nil {
+            for field in configuration.headerFields
+            where request.headerFields[field.name] == nil && plan.maySend(field.name) {
                 request.headerFields.append(field)
             }
             if request.headerFields[.acceptEncoding] == nil {
@@ -231,8 +250,10 @@
 
     extension HTTPRequestBody {
         /// Writes the body. Where that fails, the exchange ends.
-        fileprivate func produce(into exchange: Exchange) async {
+        func produce(into exchange: Exchange) async {
             await exchange.waitForConnection()
+            // What was not sent is sent again, with the whole body.
+            guard exchange.progress.isSent else { return }
             do {
                 switch content {
                 case .bytes: break
@@ -241,8 +262,8 @@
                 }
                 try await exchange.finishBody()
             } catch {
-                // Where the answer came first, the rest of the body is not wanted.
-                if !exchange.progress.isAnswered { exchange.abort(error) }
+                // Where the whole answer came first, the rest of the body is not wanted.
+                if !exchange.isOver { exchange.abort(error) }
             }
         }
     }

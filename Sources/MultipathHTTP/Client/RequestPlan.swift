@@ -10,7 +10,8 @@
     //     answer has arrived. At most so many times, and only with a body that can be made again.
     //  2. A redirect is followed where it names a place (RFC 9110 section 15.4): 303 makes a GET of all but HEAD, 301 and 302 make
     //     one of a POST, 307 and 308 leave the request as it is.
-    //  3. What authorizes at one origin is not sent to another. From https a redirect does not lead to http.
+    //  3. What authorizes at one origin is not sent to another, nor to one that another led back to. From https a redirect does not
+    //     lead to http.
 
     /// Decides what is sent next. It sends nothing.
     struct RequestPlan: Sendable {
@@ -31,6 +32,8 @@
         private(set) var retryCount = 0
         private(set) var redirectCount = 0
         private var visited: Set<String> = []
+        /// Whether a redirect led to another origin.
+        private var hasLeftOrigin = false
 
         init(_ request: HTTPRequest, _ body: HTTPRequestBody?, _ options: HTTPRequestOptions) {
             self.request = request
@@ -91,7 +94,9 @@
                         "more than \(maximumRedirects) redirects; the last one leads to \(location)")
                 }
                 visited.insert(Self.mark(request))
-                request = Self.redirected(request, to: target, asGet: changesMethod)
+                let (next, isElsewhere) = Self.redirected(request, to: target, asGet: changesMethod)
+                request = next
+                hasLeftOrigin = hasLeftOrigin || isElsewhere
                 if changesMethod { hasBody = false }
                 guard !visited.contains(Self.mark(request)) else {
                     throw MultipathHTTPError(.redirectLoop, "redirects lead back to \(location)")
@@ -121,7 +126,15 @@
             return url
         }
 
-        private static func redirected(_ request: HTTPRequest, to target: URL, asGet: Bool) -> HTTPRequest {
+        /// What authorizes at one origin.
+        private static let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
+
+        /// Whether a field of the client's own may go where the request goes now.
+        func maySend(_ name: HTTPField.Name) -> Bool { !hasLeftOrigin || !Self.credentials.contains(name) }
+
+        private static func redirected(
+            _ request: HTTPRequest, to target: URL, asGet: Bool
+        ) -> (HTTPRequest, isElsewhere: Bool) {
             let place = HTTPRequest(url: target)
             var next = request
             (next.scheme, next.authority, next.path) = (place.scheme, place.authority, place.path)
@@ -131,12 +144,9 @@
                     next.headerFields[name] = nil
                 }
             }
-            if (try? HTTPOrigin(of: next)) != (try? HTTPOrigin(of: request)) {
-                for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization] {
-                    next.headerFields[name] = nil
-                }
-            }
-            return next
+            let isElsewhere = (try? HTTPOrigin(of: next)) != (try? HTTPOrigin(of: request))
+            if isElsewhere { for name in credentials { next.headerFields[name] = nil } }
+            return (next, isElsewhere)
         }
     }
 

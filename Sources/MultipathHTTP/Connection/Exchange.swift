@@ -224,7 +224,8 @@
                 delegate: demand)
             let head = Head(response: response, parts: new.sequence)
             let waiter = state.withLock { state -> CheckedContinuation<Head, any Error>? in
-                guard state.end == nil else {
+                // One answer has one head.
+                guard state.end == nil, state.source == nil else {
                     new.source.finish()
                     return nil
                 }

@@ -172,6 +172,8 @@
                 if kind == .http1 { context.close(promise: nil) }
                 return
             }
+            // A handler before this one has found a fault, and may tell of an end all the same.
+            guard !isFailing else { return }
             lastActivity = .now()
             switch unwrapInboundIn(data) {
             case .head(let response): received(response, exchange, context)
@@ -222,7 +224,8 @@
 
         private func complete(_ exchange: Exchange, _ trailers: HTTPFields?, _ context: ChannelHandlerContext)
         {
-            let isReusable = kind == .stream || persists && isRequestComplete
+            // An answer may end with the connection (RFC 9112 section 6.3).
+            let isReusable = kind == .stream || persists && isRequestComplete && context.channel.isActive
             handOver(to: exchange)
             leave()
             settle(exchange, .success(trailers), isReusable: isReusable)

@@ -1,4 +1,5 @@
 #if HTTP
+    import LinuxNet
     package import Multipath
     package import MultipathNIO
     import MultipathTLS
@@ -59,7 +60,10 @@
                 $0 = configuration
             }
             if let proxy {
-                return try await open(origin, bootstrap, applicationProtocols, through: proxy, initializer)
+                return try await open(
+                    origin, bootstrap, applicationProtocols, through: proxy,
+                    within: configuration.connectTimeout,
+                    initializer)
             }
             guard origin.isSecure else {
                 let connected = try await bootstrap.connect(host: origin.host, port: origin.port) {
@@ -95,7 +99,12 @@
             _ connected: ConnectedChannel<EventLoopFuture<Output>>
         ) async throws -> Opened<Output> {
             do {
-                return Opened(connection: connected.connection, output: try await connected.output.get())
+                let output = try await withTaskCancellationHandler {
+                    try await connected.output.get()
+                } onCancel: {
+                    connected.channel.close(promise: nil)
+                }
+                return Opened(connection: connected.connection, output: output)
             } catch {
                 connected.channel.close(promise: nil)
                 throw error
@@ -108,10 +117,16 @@
     extension OriginConnector {
         private func open<Output: Sendable>(
             _ origin: HTTPOrigin, _ bootstrap: MultipathBootstrap, _ applicationProtocols: [String],
-            through proxy: HTTPProxy,
+            through proxy: HTTPProxy, within limit: Duration,
             _ initializer: @escaping @Sendable (any Channel, String?) -> EventLoopFuture<Output>
         ) async throws -> Opened<Output> {
             let client = origin.isSecure ? try tls.client(for: origin.host, applicationProtocols) : nil
+            // NIOSSL compares a certificate with the address of the channel's other end, which is the proxy.
+            if origin.isSecure, tls.isVerified, IPAddress(origin.host) != nil {
+                throw MultipathHTTPError(
+                    .proxy,
+                    "through a proxy the certificate of an address can't be checked: use \(origin)'s name")
+            }
             let connected = try await bootstrap.connect(host: proxy.host, port: proxy.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try Self.tunnel(channel, to: origin, proxy).flatMap { () -> EventLoopFuture<Output> in
@@ -122,7 +137,21 @@
                     }
                 }
             }
-            return try await Self.opened(connected)
+            let channel = connected.channel
+            let isLate = Locked(false)
+            let timer = channel.eventLoop.scheduleTask(in: .nanoseconds(limit.wholeNanoseconds)) {
+                isLate.withLock { $0 = true }
+                channel.close(promise: nil)
+            }
+            defer { timer.cancel() }
+            do {
+                return try await Self.opened(connected)
+            } catch {
+                guard isLate.withLock({ $0 }) else { throw error }
+                throw MultipathHTTPError(
+                    .proxy, "no way to \(origin) through the proxy \(proxy) within \(limit)",
+                    underlying: error)
+            }
         }
 
         /// Why the proxy opens no way, in words.
@@ -135,8 +164,6 @@
             let words: String
             if let status {
                 words = "\(status.code) \(status.reasonPhrase)"
-            } else if error == .httpProxyHandshakeTimeout() {
-                words = "it does not answer"
             } else {
                 words = "it closed the connection, or its answer is none"
             }
@@ -161,7 +188,7 @@
             let connected = channel.eventLoop.makePromise(of: Void.self)
             let connect = NIOHTTP1ProxyConnectHandler(
                 targetHost: origin.host.contains(":") ? "[\(origin.host)]" : origin.host,
-                targetPort: origin.port, headers: fields, deadline: .now() + .seconds(30), promise: connected)
+                targetPort: origin.port, headers: fields, deadline: .distantFuture, promise: connected)
             let recorder = StatusRecorder()
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandlers(encoder, decoder, recorder, connect)

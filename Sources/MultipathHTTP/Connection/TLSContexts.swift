@@ -64,6 +64,8 @@
     /// What TLS trusts, shows and pins, and the contexts made of that: to make one reads every root of the system.
     package final class TLSContexts: Sendable {
         private let configuration: TLSConfiguration
+        /// Whether certificates are verified.
+        var isVerified: Bool { configuration.certificateVerification != .none }
         /// By host, in lower case.
         private let pins: [String: PublicKeyPins]
         private let contexts = Locked<[[String]: NIOSSLContext]>([:])
@@ -78,15 +80,21 @@
             case .tlsv12, .tlsv13: break
             }
             self.configuration = configuration
-            self.pins = Dictionary(pins.map { ($0.key.lowercased(), $0.value) }) { _, last in last }
+            self.pins = Dictionary(pins.map { (Self.name(of: $0.key), $0.value) }) { _, last in last }
+        }
+
+        /// A final dot says that a name is complete, and makes it no other (RFC 1034 section 3.1).
+        private static func name(of host: String) -> String {
+            let name = host.lowercased()
+            return name.hasSuffix(".") ? String(name.dropLast()) : name
         }
 
         func client(for host: String, _ applicationProtocols: [String]) throws -> TLSClient {
             var inspectChain: (@Sendable ([NIOSSLCertificate]) throws -> Void)?
-            if let pins = pins[host] { inspectChain = { try pins.check($0) } }
+            if let pins = pins[Self.name(of: host)] { inspectChain = { try pins.check($0) } }
             return try TLSClient(
                 host: host, context: context(applicationProtocols),
-                isVerified: configuration.certificateVerification != .none, inspectChain: inspectChain)
+                isVerified: isVerified, inspectChain: inspectChain)
         }
 
         private func context(_ applicationProtocols: [String]) throws -> NIOSSLContext {

@@ -92,15 +92,16 @@
                 defer { state.nextRequest += 1 }
                 return state.nextRequest
             }
-            let isClosed = state.withLock { $0.isClosed }
-            guard !isClosed else { throw MultipathHTTPError(.clientClosed, "the client is closed") }
+            var isTaken = false
             handle(key, connecting) { [monitor] origin, now in
+                isTaken = true
                 origin.tickets[id] = ticket
                 let actions =
                     origin.machine.hasSuspects
                     ? origin.machine.suspect(monitor.suspectedInterfaces, at: now) : []
                 return actions + origin.machine.request(id, at: now)
             }
+            guard isTaken else { throw MultipathHTTPError(.clientClosed, "the client is closed") }
             let cancel: @Sendable (any Error) -> Void = { [weak self] error in
                 guard ticket.resolve(.failure(error)) else { return }
                 self?.handle(key) { origin, _ in
@@ -187,6 +188,7 @@
 
         private func dialed(_ connection: HTTPConnection, _ key: PoolKey, _ id: Int) {
             let report = connection.connection.establishment
+            var isTaken = false
             handle(
                 key,
                 beforeEffects: {
@@ -197,12 +199,15 @@
                     }
                 }
             ) { origin, now in
+                isTaken = true
                 origin.dials[id] = nil
                 origin.connections[id] = connection
                 return origin.machine.dialed(
                     id, connection.protocolName == .http1 ? .http1 : .http2, over: report?.interface ?? "",
                     changesPaths: connection.connection.transport.isMPTCP, at: now)
             }
+            // The client was closed meanwhile, and nothing is left of the origin.
+            if !isTaken { connection.close() }
         }
 
         private func dialFailed(_ error: any Error, _ key: PoolKey, _ id: Int) {
@@ -216,7 +221,8 @@
         // MARK: Actions
 
         /// - Parameters:
-        ///   - connecting: how connections of a new origin are opened; nil where only a known one is meant.
+        ///   - connecting: how connections of a new origin are opened, and nothing is done where the pool is closed; nil where only a
+        ///     known one is meant.
         ///   - beforeEffects: what is done between the decisions and what follows from them.
         private func handle(
             _ key: PoolKey, _ connecting: ConnectionConfiguration? = nil, beforeEffects: () -> Void = {},
@@ -224,6 +230,7 @@
         ) {
             let now = MonotonicTime.now
             let effects = state.withLock { state -> [Effect] in
+                if connecting != nil, state.isClosed { return [] }
                 if state.origins[key] == nil {
                     guard let connecting else { return [] }
                     state.origins[key] = Origin(
@@ -300,7 +307,8 @@
             }
             state.withLock { state in
                 // It may be over already.
-                if state.origins[key]?.connections[id] == nil { state.origins[key]?.dials[id] = task }
+                guard state.origins[key]?.connections[id] == nil else { return }
+                if state.origins[key] == nil { task.cancel() } else { state.origins[key]?.dials[id] = task }
             }
         }
 

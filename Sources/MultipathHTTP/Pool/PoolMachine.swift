@@ -225,7 +225,8 @@
                 connections[id] = nil
                 actions.append(.close(id))
             }
-            return actions + replace(at: now)
+            // One that takes no request at all (SETTINGS_MAX_CONCURRENT_STREAMS of 0) has kept those waiting.
+            return actions + replace(at: now) + dialForWaiting(at: now)
         }
 
         /// Closes what is idle, and each other connection when its last answer is in.

@@ -7,7 +7,7 @@
     // Rules:
     //  1. What is there is gone on with only where the server named it by a strong validator (RFC 9110 section 8.8.3): the request
     //     asks for the rest with If-Range (section 13.1.5), so that a changed resource comes whole.
-    //  2. 206 must begin where the file ends, and name the same total; 200 begins anew; 416 with the file's own length means that
+    //  2. 206 must begin where the file ends, and name the same total and the same version, where it names any; 200 begins anew; 416 with the file's own length means that
     //     all is there (section 15.5.17).
     //  3. A break costs a try only where it brought no byte. After so many of those in a row the download fails.
     //  4. The end is checked: by the length that the server named, and by its digest where there is one (RFC 9530).
@@ -77,6 +77,10 @@
                 guard let range = ContentRange(response.headerFields[.contentRange]), range.start == received,
                     range.total == nil || total == nil || range.total == total
                 else { return try startAgain("the server sent another part than was asked for") }
+                // A part has the same strong validator (RFC 9110 section 15.3.7), whatever was made of If-Range on the way.
+                if received > 0, let tag = response.headerFields[.eTag], tag != validator {
+                    return try startAgain("the server sent a part of another version")
+                }
                 total = range.total ?? total
                 digest = Self.digest(response) ?? digest
                 return .append

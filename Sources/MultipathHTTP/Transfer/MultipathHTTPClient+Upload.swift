@@ -43,8 +43,9 @@
             let (length, modified, known) = try await onFileThread {
                 (try source.size(), try source.modified(), note.read())
             }
-            let resource = known.flatMap {
-                $0.url == url && $0.length == length && $0.modified == modified ? $0.resource : nil
+            let resource = known.flatMap { known -> String? in
+                guard known.url == url, known.length == length, known.modified == modified else { return nil }
+                return base.url.flatMap { UploadMachine.place(known.resource, of: $0) }
             }
             let upload = Upload(
                 UploadMachine(length: length, resource: resource, isIdempotent: method.isIdempotent), url,
@@ -140,7 +141,7 @@
         /// 104 says where the server keeps the upload. The place is noted while the body is on its way.
         private func heard(_ response: HTTPResponse, _ request: HTTPRequest) {
             guard response.status.code == 104, let location = response.headerFields[.location],
-                let place = URL(string: location, relativeTo: request.url)?.absoluteString
+                let place = request.url.flatMap({ UploadMachine.place(location, of: $0) })
             else { return }
             state.withLock { $0.machine.named(place) }
             let known = UploadMachine.Note(
@@ -185,7 +186,9 @@
                     }
                     try await writer.write(bytes)
                     position += Int64(bytes.readableBytes)
+                    let isAll = position == length
                     let transferred = state.withLock { state in
+                        if isAll { state.machine.wroteAll() }
                         state.transferred += Int64(bytes.readableBytes)
                         return state.transferred
                     }

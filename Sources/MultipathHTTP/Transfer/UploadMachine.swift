@@ -1,4 +1,5 @@
 #if HTTP
+    import FoundationEssentials
     import HTTPTypes
     import RawStructuredFieldValues
 
@@ -8,8 +9,10 @@
     //  1. The first request carries the whole body. A server that can go on with it says so while the body is on its way: 104
     //     with the place (section 4.1).
     //  2. After a break the server is asked how much it has (HEAD, section 4.3), and gets the rest (PATCH, section 4.4).
-    //  3. A server that forgot the upload (404, 410) gets it anew. One that never named a place gets it anew only where that is
-    //     safe: by a method that is idempotent.
+    //  3. A server that forgot the upload (404, 410) gets it anew: by a method that is not idempotent only where it can't have had
+    //     all of it, for what is complete may be gone from its place too. One that never named a place gets it anew only where
+    //     that is safe: by a method that is idempotent.
+    //  5. A place is one of the upload's own origin: who is sent elsewhere would send the file there.
     //  4. A break costs a try only where the server has no more than before.
 
     /// Decides about one upload. It reads and sends nothing.
@@ -46,8 +49,10 @@
         private(set) var resource: String?
         private(set) var next: Request
         private(set) var fruitlessTries = 0
-        /// How much the server had when it was asked last.
+        /// How much the server had at best.
         private(set) var confirmed: Int64 = 0
+        /// Whether all of it has been written, and no answer said since that the server has less.
+        private var mayBeComplete = false
         private let isIdempotent: Bool
 
         /// - Parameter resource: where the server keeps what an earlier run sent; nil for nothing.
@@ -75,11 +80,26 @@
         /// The server said on the way where it keeps the upload.
         mutating func named(_ resource: String) { self.resource = resource }
 
+        /// The last byte of the file has been written to a connection.
+        mutating func wroteAll() { mayBeComplete = true }
+
+        /// The URL of a place that the server named; nil for one of another origin.
+        static func place(_ location: String, of request: URL) -> String? {
+            guard let place = URL(string: location, relativeTo: request)?.absoluteURL,
+                let origin = try? HTTPOrigin(of: HTTPRequest(url: request)),
+                (try? HTTPOrigin(of: HTTPRequest(url: place))) == origin
+            else { return nil }
+            return place.absoluteString
+        }
+
         mutating func ingest(_ response: HTTPResponse) throws(MultipathHTTPError) -> Step {
             switch next {
             case .create, .append:
                 if response.status.kind == .successful { return .done }
-                if [404, 410].contains(response.status.code), case .append = next { return startAnew() }
+                if [404, 410].contains(response.status.code), case .append = next {
+                    mayBeComplete = false
+                    return startAnew()
+                }
                 if response.status == .conflict, case .append(let place, _) = next {
                     fruitlessTries += 1
                     guard fruitlessTries < Self.mostFruitlessTries else { throw unexpected(response) }
@@ -88,13 +108,16 @@
                 }
                 throw unexpected(response)
             case .askOffset(let place):
-                if [404, 410].contains(response.status.code) { return startAnew() }
+                if [404, 410].contains(response.status.code) {
+                    guard isIdempotent || !mayBeComplete else { throw unexpected(response) }
+                    return startAnew()
+                }
                 guard response.status.kind == .successful, let offset = Self.integer(response, .uploadOffset),
                     offset <= length
                 else { throw unexpected(response) }
                 if Self.isTrue(response, .uploadComplete) { return .done }
-                if offset > confirmed { fruitlessTries = 0 }
-                confirmed = offset
+                mayBeComplete = offset == length
+                if offset > confirmed { (confirmed, fruitlessTries) = (offset, 0) }
                 next = .append(to: place, from: offset)
                 return .next
             }
