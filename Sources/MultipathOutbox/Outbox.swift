@@ -35,8 +35,8 @@
         private var nextObserver = 0
         /// Those that wait for the end of a request: they miss none, however many there are.
         private var senders: [OutboxID: [Int: AsyncStream<OutboxResult>.Continuation]] = [:]
-        /// How many are about to wait, and what has ended since the first of them began.
-        private var beginning: (senders: Int, ended: [OutboxID: OutboxResult]) = (0, [:])
+        /// Those that are about to wait while the disk is asked, and what has ended meanwhile.
+        private var beginning: [Int: [OutboxID: OutboxResult]] = [:]
         /// Takes what `run()` has to do while it runs.
         private var work: AsyncStream<Work>.Continuation?
         /// The earliest wake-up that is under way.
@@ -139,35 +139,26 @@
         ///
         /// - Throws: `OutboxError.storage`; `CancellationError`.
         public func send(_ request: OutboxRequest) async throws -> OutboxResult {
-            beginning.senders += 1
-            let accepted: Accepted
-            do {
-                accepted = try await accept([request])[0]
-            } catch {
-                hasBegun()
-                throw error
-            }
-            let (results, continuation) = AsyncStream.makeStream(of: OutboxResult.self)
-            let (number, sender) = (accepted.id, nextObserver)
+            let sender = nextObserver
             nextObserver += 1
+            beginning[sender] = [:]
+            defer { beginning[sender] = nil }
+            let accepted = try await accept([request])[0]
+            let number = accepted.id
+            let (results, continuation) = AsyncStream.makeStream(of: OutboxResult.self)
             senders[number, default: [:]][sender] = continuation
             defer {
                 senders[number]?[sender] = nil
                 if senders[number]?.isEmpty == true { senders[number] = nil }
             }
-            // One with the same key may have come to its end while the disk was asked.
-            if let result = accepted.result ?? beginning.ended[number] { continuation.yield(result) }
-            hasBegun()
+            // An earlier one with the same key may have come to its end while the disk was asked.
+            if let result = accepted.result ?? beginning[sender]?[number] { continuation.yield(result) }
+            beginning[sender] = nil
             if isClosed { continuation.finish() }
             try await perform(accepted.actions)
             for await result in results { return result }
             if isClosed { throw OutboxError.closed }
             throw CancellationError()
-        }
-
-        private func hasBegun() {
-            beginning.senders -= 1
-            if beginning.senders == 0 { beginning.ended = [:] }
         }
 
         /// The requests that must arrive and have not yet, in the order in which they were submitted.
@@ -182,6 +173,7 @@
             guard let request = try await store.request(id), try await store.setAside(id, status: nil) else {
                 throw OutboxError.unknownRequest(id)
             }
+            for sender in beginning.keys { beginning[sender]?[id] = nil }
             try await perform(
                 machine.submit(
                     OutboxMachine.Item(
@@ -338,7 +330,8 @@
 
         private func tell(_ event: OutboxEvent) {
             if case .ended(let id, let result) = event {
-                if beginning.senders > 0 { beginning.ended[id] = result }
+                // Only what is on the disk has a key that others may have.
+                if id.number > 0 { for sender in beginning.keys { beginning[sender]?[id] = result } }
                 for sender in senders[id]?.values ?? [:].values { sender.yield(result) }
             }
             for (id, observer) in observers {

@@ -105,7 +105,7 @@
 
     /// How a request ended.
     public enum OutboxResult: Sendable, Hashable {
-        /// The server has done it: a status from 200 to 299.
+        /// The server has done it: a status from 200 to 299, or 303.
         case delivered(status: Int)
         /// The server says that the request itself is wrong. It must arrive, so it is kept, and tried again by
         /// `Outbox.retry` only.

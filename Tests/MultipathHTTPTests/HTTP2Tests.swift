@@ -212,6 +212,28 @@
             await server.close()
         }
 
+        @Test(
+            "answers HEAD, and says that nothing has changed, also of what would be compressed",
+            arguments: [200, 304])
+        func withoutBody(_ status: Int) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            // :status 200 and 304 are numbers 8 and 11 of the static table.
+            let fields: [UInt8] = [status == 200 ? 0x88 : 0x8B, 0x0F, 0x0B, 4] + Array("gzip".utf8)
+            let secure = try await server(certificates) { _, _ in
+                RawServer.Answer(bytes: Self.hello + Frame.make(1, flags: 5, stream: 1, fields))
+            }
+            let plain = try await RawServer(
+                always: .init("HTTP/1.1 \(status) x\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n"))
+            let client = client(certificates)
+            for url in ["https://127.0.0.1:\(secure.port)/", plain.url()] {
+                let request = try MultipathHTTPClient.request(status == 200 ? .head : .get, url)
+                let (response, body) = try await client.collect(request, nil, 100, HTTPRequestOptions())
+                #expect(response.head.status.code == status && body.readableBytes == 0)
+            }
+            await client.close()
+            for server in [secure, plain] { await server.close() }
+        }
+
         @Test("keeps nobody waiting where the answer comes before the request, and is none", arguments: 1...8)
         func unread(_ run: Int) async throws {
             let certificates = try await TestCertificates(addresses: ["127.0.0.1"])

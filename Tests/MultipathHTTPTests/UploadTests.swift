@@ -229,7 +229,9 @@
 
         @Test("sends all anew where the server forgot it", arguments: [404, 410])
         func forgotten(_ status: Int) throws {
-            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)
+            var machine = UploadMachine(length: 100, isIdempotent: false)
+            machine.named("http://x/1")
+            #expect(machine.goesOn(after: lost, isSent: true) == true)
             do {
                 let step = try machine.ingest(answer(status))
                 #expect(step == .next)
@@ -250,6 +252,13 @@
                 let error = #expect(throws: MultipathHTTPError.self) { try machine.ingest(answer(404)) }
                 #expect(error?.status == 404)
             }
+        }
+
+        @Test("leaves it to the caller to POST anew what an earlier run may have sent whole")
+        func killed() throws {
+            var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)
+            let error = #expect(throws: MultipathHTTPError.self) { try machine.ingest(answer(404)) }
+            #expect(error.map(UploadMachine.isRefusal) == true)
         }
 
         @Test("goes to no place of another origin")

@@ -49,9 +49,11 @@
             let server = try await Self.server(
                 "HTTP/1.1 503 later\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")
             let silent = try await Self.server("")
-            // A portal's, say, which has not taken it.
+            // Portals', say, which have not taken it.
             let portal = try await Self.server(
                 "HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/login\r\nContent-Length: 0\r\n\r\n")
+            let other = try await Self.server(
+                "HTTP/1.1 303 See Other\r\nLocation: http://192.0.2.1/login\r\nContent-Length: 0\r\n\r\n")
             var configuration = MultipathHTTPClient.Configuration()
             configuration.options.requestTimeout = .milliseconds(300)
             let client = MultipathHTTPClient(configuration: configuration)
@@ -65,6 +67,10 @@
             #expect(
                 try await transport.send(request("http://127.0.0.1:\(portal.localAddress?.port ?? 0)/"))
                     == OutboxAnswer(status: 302))
+            let elsewhere = await #expect(throws: MultipathHTTPError.self) {
+                try await transport.send(request("http://127.0.0.1:\(other.localAddress?.port ?? 0)/"))
+            }
+            #expect(elsewhere?.status == 303)
             await #expect(throws: OutboxTimeout.self) {
                 try await transport.send(request("http://127.0.0.1:\(silent.localAddress?.port ?? 0)/"))
             }
@@ -77,7 +83,7 @@
             }
             #expect(refused?.code == .notConnected)
             await client.close()
-            for channel in [server, silent, portal] { try await channel.close() }
+            for channel in [server, silent, portal, other] { try await channel.close() }
         }
 
         /// Answers whatever comes with these bytes.

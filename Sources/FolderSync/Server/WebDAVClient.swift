@@ -361,7 +361,7 @@
                 counter.add()
                 do {
                     return try await body()
-                } catch let error as MultipathHTTPError where number < Self.mostTries && Self.isBreak(error) {
+                } catch let error as MultipathHTTPError where number < Self.mostTries && error.isTransient {
                     counter.addRetry()
                 } catch let error as WebDAVError where number < Self.mostTries && error.isTransient {
                     // A lock is held for long, a fault of the server's own is seldom over soon.
@@ -372,13 +372,6 @@
                 pause = min(pause * 2, firstPause * Self.longestPauses)
             }
             preconditionFailure("the last try returns or throws")
-        }
-
-        private static func isBreak(_ error: MultipathHTTPError) -> Bool {
-            let breaks: [MultipathHTTPError.Code] = [
-                .connectionLost, .bodyCutShort, .stalled, .pathNotAllowed, .refused, .http2,
-            ]
-            return breaks.contains(error.code) || error.code == .notConnected && error.connectionError != nil
         }
     }
 

@@ -62,6 +62,9 @@
             }
         }
 
+        /// A path that is found this soon was there before.
+        private static let noWait = Duration.milliseconds(50)
+
         /// How long the rest of a redirect's body may take: longer, and a new connection is sooner there.
         private static let drainTime = TimeAmount.milliseconds(250)
 
@@ -105,8 +108,8 @@
                     where options.waitsForConnectivity
                     && (error.code == .noAllowedPath || error.code == .noRoute)
                 {
-                    try await waitForPath(
-                        options.policy, backoff.failed(random: .random(in: 0..<1)), deadline)
+                    let pause = backoff.failed(random: .random(in: 0..<1))
+                    if try await waitForPath(options.policy, pause, deadline) { backoff.succeeded() }
                 } catch is CancellationError {
                     throw CancellationError()
                 } catch {
@@ -115,26 +118,33 @@
             }
         }
 
-        /// Waits until a path is allowed. Where one is that leads nowhere: until the paths are others, or for this pause.
+        /// Waits until a path is allowed. Where one is, which leads nowhere: until something about the paths is another, or for this
+        /// pause.
+        ///
+        /// - Returns: whether none was allowed before.
         nonisolated(nonsending) private func waitForPath(
             _ policy: PathPolicy, _ pause: Duration, _ deadline: RequestDeadline?
-        ) async throws {
+        ) async throws -> Bool {
             let monitor = connector.monitor
             let waiting = Task {
-                try await withThrowingTaskGroup(of: Bool.self) { group in
+                try await withThrowingTaskGroup(of: Bool?.self) { group in
                     group.addTask {
                         for await path in monitor.updates.dropFirst() where policy.allowsAny(in: path) {
                             return true
                         }
-                        return false
+                        return nil
                     }
                     group.addTask {
+                        let begun = MonotonicTime.now
                         _ = try await monitor.waitForPath(satisfying: policy)
+                        guard begun.duration(to: .now) < Self.noWait else { return true }
                         try await Task.sleep(for: pause)
-                        return true
+                        return false
                     }
                     defer { group.cancelAll() }
-                    while let isOver = try await group.next(), !isOver {}
+                    // The first has nothing to say where no more is told of the paths; the second throws then.
+                    while let hasWaited = try await group.next() { if let hasWaited { return hasWaited } }
+                    return false
                 }
             }
             let over = Expiry()
@@ -143,7 +153,7 @@
                 waiting.cancel()
             }
             do {
-                try await withTaskCancellationHandler {
+                return try await withTaskCancellationHandler {
                     try await waiting.value
                 } onCancel: {
                     waiting.cancel()

@@ -1,5 +1,6 @@
 #if HTTP
     import HTTPTypes
+    import NIOHTTPCompression
     import NIOCore
     import NIOHTTP1
     import NIOHTTP2
@@ -43,6 +44,8 @@
         private var exchange: Exchange?
         private var isRequestComplete = false
         private var hasHead = false
+        /// Whether any of the answer's body has come.
+        private var hasBody = false
         /// Whether the connection outlives the answer (RFC 9112 section 9.3).
         var persists = true
         /// Nil while the answer is wanted; else how many more bytes of it are read and dropped.
@@ -88,7 +91,7 @@
                 return
             }
             self.exchange = exchange
-            (isRequestComplete, hasHead, persists, discardable) = (false, false, true, nil)
+            (isRequestComplete, hasHead, hasBody, persists, discardable) = (false, false, false, true, nil)
             lastActivity = .now()
             exchange.record.update { $0.requestStart = exchange.record.elapsed }
             write(.head(proxy?.forwarded(exchange.request) ?? exchange.request), context)
@@ -178,6 +181,7 @@
             switch unwrapInboundIn(data) {
             case .head(let response): received(response, exchange, context)
             case .body(let part):
+                hasBody = true
                 if let left = discardable {
                     guard left >= part.readableBytes else {
                         return end(CancellationError())
@@ -269,6 +273,12 @@
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            // An answer to HEAD, or one with the status 304, tells of a compression and has no body. The decompressor does not know.
+            if exchange != nil, hasHead, !hasBody,
+                error as? NIOHTTPDecompression.ExtraDecompressionError == .truncatedData
+            {
+                return
+            }
             if kind == .stream, exchange != nil {
                 // What is said of the connection, GOAWAY say, comes after what that does to its streams.
                 let bound = NIOLoopBound((self, error), eventLoop: context.eventLoop)

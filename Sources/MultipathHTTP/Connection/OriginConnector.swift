@@ -107,6 +107,7 @@
                 return Opened(connection: connected.connection, output: output)
             } catch {
                 connected.channel.close(promise: nil)
+                try Task.checkCancellation()
                 throw error
             }
         }
@@ -122,14 +123,15 @@
         ) async throws -> Opened<Output> {
             let client = origin.isSecure ? try tls.client(for: origin.host, applicationProtocols) : nil
             // NIOSSL compares a certificate with the address of the channel's other end, which is the proxy.
-            if origin.isSecure, tls.isVerified, IPAddress(origin.host) != nil {
+            if origin.isSecure, tls.verifiesNames, IPAddress(origin.host) != nil {
                 throw MultipathHTTPError(
-                    .proxy,
+                    .invalidURL,
                     "through a proxy the certificate of an address can't be checked: use \(origin)'s name")
             }
             let connected = try await bootstrap.connect(host: proxy.host, port: proxy.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try Self.tunnel(channel, to: origin, proxy).flatMap { () -> EventLoopFuture<Output> in
+                    try Self.tunnel(channel, to: origin, proxy, within: limit).flatMap {
+                        () -> EventLoopFuture<Output> in
                         guard let client else { return initializer(channel, nil) }
                         return channel.eventLoop.flatSubmit {
                             Self.secure(channel, client, initializer)
@@ -173,9 +175,9 @@
             return failure
         }
 
-        /// Sends CONNECT. When its future succeeds, the channel leads to the origin.
+        /// Sends CONNECT. When its future succeeds, the channel leads to the origin. Its handler keeps the channel until the time is over.
         private static func tunnel(
-            _ channel: any Channel, to origin: HTTPOrigin, _ proxy: HTTPProxy
+            _ channel: any Channel, to origin: HTTPOrigin, _ proxy: HTTPProxy, within limit: Duration
         ) throws -> EventLoopFuture<Void> {
             var fields = HTTPHeaders()
             if let credentials = proxy.authorization {
@@ -188,7 +190,9 @@
             let connected = channel.eventLoop.makePromise(of: Void.self)
             let connect = NIOHTTP1ProxyConnectHandler(
                 targetHost: origin.host.contains(":") ? "[\(origin.host)]" : origin.host,
-                targetPort: origin.port, headers: fields, deadline: .distantFuture, promise: connected)
+                targetPort: origin.port, headers: fields,
+                deadline: .now() + .nanoseconds(limit.wholeNanoseconds) + .seconds(1),
+                promise: connected)
             let recorder = StatusRecorder()
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandlers(encoder, decoder, recorder, connect)

@@ -64,8 +64,8 @@
     /// What TLS trusts, shows and pins, and the contexts made of that: to make one reads every root of the system.
     package final class TLSContexts: Sendable {
         private let configuration: TLSConfiguration
-        /// Whether certificates are verified.
-        var isVerified: Bool { configuration.certificateVerification != .none }
+        /// Whether a certificate has to have the host's name.
+        var verifiesNames: Bool { configuration.certificateVerification == .fullVerification }
         /// By host, in lower case.
         private let pins: [String: PublicKeyPins]
         private let contexts = Locked<[[String]: NIOSSLContext]>([:])
@@ -94,7 +94,7 @@
             if let pins = pins[Self.name(of: host)] { inspectChain = { try pins.check($0) } }
             return try TLSClient(
                 host: host, context: context(applicationProtocols),
-                isVerified: isVerified, inspectChain: inspectChain)
+                isVerified: configuration.certificateVerification != .none, inspectChain: inspectChain)
         }
 
         private func context(_ applicationProtocols: [String]) throws -> NIOSSLContext {

@@ -308,7 +308,8 @@
             state.withLock { state in
                 // It may be over already.
                 guard state.origins[key]?.connections[id] == nil else { return }
-                if state.origins[key] == nil { task.cancel() } else { state.origins[key]?.dials[id] = task }
+                if state.isClosed { return task.cancel() }
+                state.origins[key]?.dials[id] = task
             }
         }
 

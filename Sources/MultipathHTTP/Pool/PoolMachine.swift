@@ -229,9 +229,10 @@
             return actions + replace(at: now) + dialForWaiting(at: now)
         }
 
-        /// Closes what is idle, and each other connection when its last answer is in.
+        /// Closes what is idle, and each other connection when its last answer is in. Requests that wait are the caller's to fail.
         mutating func close() -> [Action] {
             isClosed = true
+            waiting = []
             var actions: [Action] = []
             for (id, stage) in connections.sorted(by: { $0.key < $1.key }) {
                 switch stage {

@@ -78,7 +78,10 @@
                     range.total == nil || total == nil || range.total == total
                 else { return try startAgain("the server sent another part than was asked for") }
                 // A part has the same strong validator (RFC 9110 section 15.3.7), whatever was made of If-Range on the way.
-                if received > 0, let tag = response.headerFields[.eTag], tag != validator {
+                // Some on the way make it a weak one.
+                if received > 0, let tag = response.headerFields[.eTag], tag != validator,
+                    tag != validator.map({ "W/\($0)" })
+                {
                     return try startAgain("the server sent a part of another version")
                 }
                 total = range.total ?? total
@@ -124,11 +127,7 @@
 
         /// - Returns: whether to go on after an error.
         mutating func goesOn(after error: MultipathHTTPError) -> Bool {
-            let isBreak: [MultipathHTTPError.Code] = [
-                .connectionLost, .bodyCutShort, .stalled, .pathNotAllowed, .refused, .notConnected, .http2,
-            ]
-            guard isBreak.contains(error.code) else { return false }
-            if error.code == .notConnected, error.connectionError == nil { return false }
+            guard error.isTransient else { return false }
             // What can't be named can't be gone on with.
             if validator == nil { received = 0 }
             if hasProgressed { fruitlessTries = 0 } else { fruitlessTries += 1 }

@@ -61,6 +61,8 @@
             self.resource = resource
             self.isIdempotent = isIdempotent
             next = resource.map { .askOffset(at: $0) } ?? .create
+            // An earlier run may have been killed after the last byte.
+            mayBeComplete = resource != nil || length == 0
         }
 
         /// The fields of the next request, beside the caller's.
@@ -148,11 +150,7 @@
         /// - Parameter isSent: whether anything of the request may have reached the server.
         /// - Returns: whether to go on after an error.
         mutating func goesOn(after error: MultipathHTTPError, isSent: Bool) -> Bool {
-            let isBreak: [MultipathHTTPError.Code] = [
-                .connectionLost, .bodyCutShort, .stalled, .pathNotAllowed, .refused, .notConnected, .http2,
-            ]
-            guard isBreak.contains(error.code) else { return false }
-            if error.code == .notConnected, error.connectionError == nil { return false }
+            guard error.isTransient else { return false }
             fruitlessTries += 1
             guard fruitlessTries < Self.mostFruitlessTries else { return false }
             if let resource {

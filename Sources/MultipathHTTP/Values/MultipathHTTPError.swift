@@ -144,6 +144,17 @@
     }
 
     extension MultipathHTTPError {
+        /// Whether the connection broke, or did not come about: nothing is said of the resource, and it may go better another time.
+        public var isTransient: Bool {
+            switch code {
+            case .connectionLost, .bodyCutShort, .stalled, .pathNotAllowed, .refused, .http2: true
+            case .notConnected: connectionError != nil
+            // One that has answered has decided.
+            case .proxy: status == nil
+            default: false
+            }
+        }
+
         /// An error of a connection or its pipeline, in the client's words.
         ///
         /// - Parameter hasHead: whether the answer's head had arrived.

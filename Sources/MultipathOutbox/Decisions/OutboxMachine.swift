@@ -165,9 +165,9 @@
             record.ended = now
             let actions: [Action]
             switch (outcome, record.item.requestClass) {
-            case (.answered(let status, _), .mustArrive) where 200..<300 ~= status:
+            case (.answered(let status, _), .mustArrive) where Self.isDone(status):
                 actions = [.delete(id)] + end(id, .delivered(status: status))
-            case (.answered(let status, _), _) where 200..<300 ~= status:
+            case (.answered(let status, _), _) where Self.isDone(status):
                 actions = end(id, .delivered(status: status))
             case (.answered(let status, _), .mustArrive) where configuration.hopelessStatuses.contains(status):
                 actions = [.setAside(id, status: status)] + end(id, .setAside(status: status))
@@ -244,6 +244,9 @@
             records[record.item.id] = record
             waiting.insertSorted(Pause(due: now.advanced(by: pause), place: record.place))
         }
+
+        /// Whether the server has done it: 303 names a page about that (RFC 9110 section 15.4.4).
+        private static func isDone(_ status: Int) -> Bool { 200..<300 ~= status || status == 303 }
 
         private func mayRetry(_ outcome: OutboxOutcome) -> Bool {
             switch outcome {
