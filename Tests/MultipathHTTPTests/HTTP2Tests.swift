@@ -190,9 +190,7 @@
 
         @Test(
             "takes no compressed body for whole that is none, though its stream ends as it should",
-            arguments: [
-                Array(GzipBomb.bytes.prefix(20)), Array("hello".utf8), Array(GzipBomb.bytes.prefix(16_000)),
-            ])
+            arguments: [Array(GzipBomb.bytes.prefix(20)), Array("hello".utf8)])
         func compressed(_ body: [UInt8]) async throws {
             let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
             // `:status: 200`, and content-encoding, which is number 26 of the static table (RFC 7541 appendix A).
@@ -206,8 +204,7 @@
                     $0.maximumRetries = 0
                 }
             }
-            let isBomb = body.count > 20
-            #expect(error?.code == (isBomb ? .decompressionLimit : .invalidCompression))
+            #expect(error?.code == .invalidCompression)
             await client.close()
             await server.close()
         }
