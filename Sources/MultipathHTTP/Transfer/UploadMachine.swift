@@ -12,8 +12,8 @@
     //  3. A server that forgot the upload (404, 410) gets it anew: by a method that is not idempotent only where it can't have had
     //     all of it, for what is complete may be gone from its place too. One that never named a place gets it anew only where
     //     that is safe: by a method that is idempotent.
-    //  5. A place is one of the upload's own origin: who is sent elsewhere would send the file there.
     //  4. A break costs a try only where the server has no more than before.
+    //  5. A place is one of the upload's own origin: elsewhere the file would go to another server than the caller named.
 
     /// Decides about one upload. It reads and sends nothing.
     struct UploadMachine: Sendable {
