@@ -13,28 +13,45 @@ struct Seen {
 }
 
 /// One connection that sends a message now and then, and compares the answer.
-final class SoakConnection: Sendable {
+final class SoakConnection: Sendable, CustomStringConvertible {
     private static let size = 100
 
     private let socket: StreamSocket
     private let follower: ConnectionFollower
+    private let mode: MultipathMode
+    private let last = Locked<[String]>([])
     private let seen: Locked<Seen>
     private let isClosed = Locked(false)
     private let waitsSince = Locked<MonotonicTime?>(nil)
 
     init(_ options: Options, _ number: Int, _ seen: Locked<Seen>) async throws {
         let modes = MultipathMode.allCases
+        let mode = modes[number % modes.count]
+        self.mode = mode
         let connected = try await Connector.shared.connect(host: options.host, port: 7) {
-            $0.mode = modes[number % modes.count]
+            $0.mode = mode
             $0.connectTimeout = .seconds(30)
         }
         follower = try connected.follow(hasHints: true)
         socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
         self.seen = seen
-        follower.observe { [seen] event in
+        follower.observe { [seen, last] event in
+            last.withLock { last in
+                if last.count == 12 { last.removeFirst() }
+                last.append("  \(MonotonicTime.now.nanoseconds / 1_000_000) ms: \(event)")
+            }
             if case .steering(.moved) = event { seen.withLock { $0.moves += 1 } }
         }
     }
+
+    /// What is known of it, with its last events and the time now.
+    var description: String {
+        let events = last.withLock { $0.joined(separator: "\n") }
+        return
+            "\(mode), waits for \(waits)\n\(events)\n  \(MonotonicTime.now.nanoseconds / 1_000_000) ms: now\n\(follower.transferReport())"
+    }
+
+    var isMPTCP: Bool { follower.transferReport().transport.isMPTCP }
 
     /// For how long it has waited for an answer.
     var waits: Duration { waitsSince.withLock { $0 }.map { $0.duration(to: .now) } ?? .zero }
