@@ -19,7 +19,7 @@ final class SoakConnection: Sendable, CustomStringConvertible {
     private let socket: StreamSocket
     private let follower: ConnectionFollower
     private let mode: MultipathMode
-    private let last = Locked<[String]>([])
+    private let last = Locked<[(time: MonotonicTime, event: ConnectionEvent)]>([])
     private let seen: Locked<Seen>
     private let isClosed = Locked(false)
     private let waitsSince = Locked<MonotonicTime?>(nil)
@@ -38,20 +38,19 @@ final class SoakConnection: Sendable, CustomStringConvertible {
         follower.observe { [seen, last] event in
             last.withLock { last in
                 if last.count == 12 { last.removeFirst() }
-                last.append("  \(MonotonicTime.now.nanoseconds / 1_000_000) ms: \(event)")
+                last.append((.now, event))
             }
             if case .steering(.moved) = event { seen.withLock { $0.moves += 1 } }
         }
     }
 
-    /// What is known of it, with its last events and the time now.
+    /// What is known of it, with its last events.
     var description: String {
-        let events = last.withLock { $0.joined(separator: "\n") }
-        return
-            "\(mode), waits for \(waits)\n\(events)\n  \(MonotonicTime.now.nanoseconds / 1_000_000) ms: now\n\(follower.transferReport())"
+        let now = MonotonicTime.now
+        let events = last.withLock { $0 }.map { "  \($0.time.duration(to: now)) ago: \($0.event)" }
+        return (["\(mode), waits for \(waits)"] + events + ["\(follower.transferReport())"]).joined(
+            separator: "\n")
     }
-
-    var isMPTCP: Bool { follower.transferReport().transport.isMPTCP }
 
     /// For how long it has waited for an answer.
     var waits: Duration { waitsSince.withLock { $0 }.map { $0.duration(to: .now) } ?? .zero }
