@@ -66,13 +66,10 @@
                 let answer = OutboxAnswer(
                     status: status, retryAfter: pause.map { Duration.seconds(max($0, 0)) })
                 guard isSecure, [301, 302, 307, 308].contains(status), let location = fields[.location],
-                    let target = URL(string: location, relativeTo: request.url)?.absoluteURL
+                    let target = HTTPOrigin.place(location, of: request).flatMap({ URL(string: $0) })
                 else { return (answer, nil) }
                 let next = HTTPRequest(
                     method: request.method, url: target, headerFields: request.headerFields)
-                guard let origin = try? HTTPOrigin(of: next), origin == (try? HTTPOrigin(of: request)) else {
-                    return (answer, nil)
-                }
                 return (answer, next)
             }
         }

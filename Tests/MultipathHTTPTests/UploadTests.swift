@@ -263,12 +263,12 @@
 
         @Test("goes to no place of another origin")
         func places() throws {
-            let url = try #require(URL(string: "https://x.example/film"))
+            let request = try MultipathHTTPClient.request(.post, "https://x.example/film")
             let places = [
                 "/1", "2?a", "https://x.example:443/3", "http://x.example/4", "https://y.example/5",
             ]
             #expect(
-                places.map { UploadMachine.place($0, of: url) } == [
+                places.map { HTTPOrigin.place($0, of: request) } == [
                     "https://x.example/1", "https://x.example/2?a", "https://x.example:443/3", nil, nil,
                 ])
         }

@@ -45,7 +45,7 @@
             }
             let resource = known.flatMap { known -> String? in
                 guard known.url == url, known.length == length, known.modified == modified else { return nil }
-                return base.url.flatMap { UploadMachine.place(known.resource, of: $0) }
+                return HTTPOrigin.place(known.resource, of: base)
             }
             let upload = Upload(
                 UploadMachine(length: length, resource: resource, isIdempotent: method.isIdempotent), url,
@@ -141,7 +141,7 @@
         /// 104 says where the server keeps the upload. The place is noted while the body is on its way.
         private func heard(_ response: HTTPResponse, _ request: HTTPRequest) {
             guard response.status.code == 104, let location = response.headerFields[.location],
-                let place = request.url.flatMap({ UploadMachine.place(location, of: $0) })
+                let place = HTTPOrigin.place(location, of: request)
             else { return }
             state.withLock { $0.machine.named(place) }
             let known = UploadMachine.Note(

@@ -1,5 +1,4 @@
 #if HTTP
-    import FoundationEssentials
     import HTTPTypes
     import RawStructuredFieldValues
 
@@ -85,23 +84,11 @@
         /// The last byte of the file has been written to a connection.
         mutating func wroteAll() { mayBeComplete = true }
 
-        /// The URL of a place that the server named; nil for one of another origin.
-        static func place(_ location: String, of request: URL) -> String? {
-            guard let place = URL(string: location, relativeTo: request)?.absoluteURL,
-                let origin = try? HTTPOrigin(of: HTTPRequest(url: request)),
-                (try? HTTPOrigin(of: HTTPRequest(url: place))) == origin
-            else { return nil }
-            return place.absoluteString
-        }
-
         mutating func ingest(_ response: HTTPResponse) throws(MultipathHTTPError) -> Step {
             switch next {
             case .create, .append:
                 if response.status.kind == .successful { return .done }
-                if [404, 410].contains(response.status.code), case .append = next {
-                    mayBeComplete = false
-                    return startAnew()
-                }
+                if [404, 410].contains(response.status.code), case .append = next { return startAnew() }
                 if response.status == .conflict, case .append(let place, _) = next {
                     fruitlessTries += 1
                     guard fruitlessTries < Self.mostFruitlessTries else { throw unexpected(response) }
@@ -126,7 +113,7 @@
         }
 
         private mutating func startAnew() -> Step {
-            (resource, confirmed, next) = (nil, 0, .create)
+            (resource, confirmed, mayBeComplete, next) = (nil, 0, false, .create)
             fruitlessTries += 1
             return .next
         }

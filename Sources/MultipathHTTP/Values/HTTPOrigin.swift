@@ -1,4 +1,5 @@
 #if HTTP
+    import FoundationEssentials
     import HTTPTypes
     import Multipath
 
@@ -89,6 +90,15 @@
                     .invalidURL,
                     "\(self): a space or a control character in the path has to be percent-encoded")
             }
+        }
+
+        /// The URL that a location means in the answer to a request (RFC 3986 section 5); nil where it is of another origin.
+        package static func place(_ location: String, of request: HTTPRequest) -> String? {
+            guard let place = URL(string: location, relativeTo: request.url)?.absoluteURL,
+                let origin = try? HTTPOrigin(of: request),
+                (try? HTTPOrigin(of: HTTPRequest(url: place))) == origin
+            else { return nil }
+            return place.absoluteString
         }
     }
 #endif
