@@ -216,8 +216,18 @@
             return isWanted
         }
 
+        /// The caller that waits for the head. It is told when what came together with it is there as well: to wake its thread once is
+        /// much of what a small answer costs.
+        struct Arrival {
+            fileprivate let waiter: CheckedContinuation<Head, any Error>
+            fileprivate let head: Head
+
+            func tell() { waiter.resume(returning: head) }
+        }
+
         /// - Parameter mostParts: how many parts of the body wait for its reader before no more are read.
-        func received(_ response: HTTPResponse, _ demand: Demand, mostParts: Int) {
+        /// - Returns: who is to be told, once; nil where no caller waits yet.
+        func received(_ response: HTTPResponse, _ demand: Demand, mostParts: Int) -> Arrival? {
             let new = Parts.makeSequence(
                 backPressureStrategy: .init(lowWatermark: mostParts / 4, highWatermark: mostParts),
                 finishOnDeinit: false,
@@ -236,7 +246,7 @@
                 return nil
             }
             record.update { $0.responseStart = record.elapsed }
-            waiter?.resume(returning: head)
+            return waiter.map { Arrival(waiter: $0, head: head) }
         }
 
         /// - Returns: whether more is wanted now.

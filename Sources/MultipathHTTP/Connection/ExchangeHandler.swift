@@ -52,6 +52,8 @@
         private var discardable: Int?
         /// What has arrived of the body in this turn of the loop.
         private var parts: [ByteBuffer] = []
+        /// Told at the end of this turn of the loop.
+        private var arrival: Exchange.Arrival?
         private var isPaused = false
         /// An error is about to be told.
         private var isFailing = false
@@ -196,7 +198,14 @@
 
         func channelReadComplete(context: ChannelHandlerContext) {
             if let exchange { handOver(to: exchange) }
+            tellArrival()
             context.fireChannelReadComplete()
+        }
+
+        private func tellArrival() {
+            let told = arrival
+            arrival = nil
+            told?.tell()
         }
 
         /// Gives the reader what has arrived: all that one turn of the loop has read at once, for each handover may wake a thread.
@@ -221,9 +230,10 @@
             }
             hasHead = true
             let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            exchange.received(
+            let arrival = exchange.received(
                 response, Exchange.Demand(bound, exchange),
                 mostParts: kind == .http1 ? Self.mostReads : Self.mostFrames)
+            if let arrival { self.arrival = arrival }
         }
 
         private func complete(_ exchange: Exchange, _ trailers: HTTPFields?, _ context: ChannelHandlerContext)
@@ -258,6 +268,7 @@
             if isAbandoned { abandoned() }
             ended(isReusable)
             ending?.tell()
+            tellArrival()
         }
 
         private func leave() {
