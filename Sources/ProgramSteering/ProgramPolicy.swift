@@ -1,6 +1,6 @@
 // What decides for the trap, and follows the program's connections: on the event thread of a process of its own.
 //
-//     socket(2)    a socket from the reserve, or one made for the call     the library's own way to make and prepare one
+//     socket(2)    a socket from the reserve, or one made for the call     `SocketReserve`
 //     connect(2)   a verdict: the interface, or that none is allowed       `PathChooser`
 //     after that   looks at a duplicate until the handshake is complete    `LentSocket`
 //     from then on the connection is followed without a descriptor         `ConnectionFollower(lent:…)`
@@ -37,15 +37,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     var thread: EventThread { monitor.runtime.thread }
 
     var ledger = SocketLedger()
-    private var reserve = ReservePlan()
-    /// Levels of sockets that the program may get, by cookie.
-    private var levels: [UInt64: ControlLevel] = [:]
-    /// Those of the reserve.
-    private var reserved: Set<UInt64> = []
-    /// Those among them that could not be prepared: others are to take their places.
-    private var unprepared: [UInt64: IPAddress.Family] = [:]
-    private var renewalPause = firstRenewal
-    private var isRenewing = false
+    private let reserve: SocketReserve
     /// Verdicts that wait for the first snapshot.
     private var undecided: [trap_message] = []
     private var hasPaths = false
@@ -55,14 +47,9 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var isOver = false
     /// Whether paths are prohibited.
     private var isStrict: Bool { configuration.isStrict }
-    /// Whether the last socket can be steered.
-    private var isSteering = false
     private var hasToldUnsteered = false
     private var toldOptions: Set<String> = []
     private static let mostOptions = 1_000
-    private static let mostLevels = 1_024
-    /// Whether the trap has got a socket for later.
-    private var hasReserve = false
     private var generation: UInt32 = 0
     /// Sockets whose handshakes are under way, with the pause until the next look.
     var looks: [UInt64: Look] = [:]
@@ -73,11 +60,6 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     /// How long the first snapshot and the first sockets are waited for before calls are taken all the same.
     private static let beginning = Duration.seconds(1)
-    /// How long a socket for later waits for an `mpathd` that is slow; one that a call waits for has `patience`.
-    private static let reservePatience = Duration.seconds(1)
-    private static let slowBrokerPause = Duration.milliseconds(10)
-    private static let firstRenewal = Duration.milliseconds(100)
-    private static let longestRenewal = Duration.seconds(30)
     /// How much longer a connect waits whose socket `mpathd` has begun to prepare: less than the trap (`GRACE`, `BLOCKING_GRACE`).
     private static let grace = Duration.milliseconds(80)
     private static let blockingGrace = Duration.milliseconds(950)
@@ -94,6 +76,7 @@ package final class ProgramPolicy: @unchecked Sendable {
         monitor = PathMonitor()
         self.channel = TrapChannel(channel, on: monitor.runtime.thread)
         supply = SocketSupply(monitor)
+        reserve = SocketReserve(supply, self.channel, configuration, on: monitor.runtime.thread)
         chooser = PathChooser(
             monitor, configuration.connection.policy, refusesUnknown: configuration.isStrict)
     }
@@ -113,12 +96,12 @@ package final class ProgramPolicy: @unchecked Sendable {
             ProcessEnvironment.exit(1)
         }
         chooser.begin { [self] in pathsChanged() }
-        for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+        reserve.begin { [self] in becomeReady() }
         _ = thread.schedule(at: .now.advanced(by: Self.beginning)) { [self] in becomeReady(isLate: true) }
     }
 
     private func becomeReady(isLate: Bool = false) {
-        guard !isReady, isLate || hasPaths && hasReserve else { return }
+        guard !isReady, isLate || hasPaths && reserve.isFilled else { return }
         isReady = true
         trap_policy_is_ready(page)
         channel.send(trap_message(TRAP_POLICY_BEGAN))
@@ -138,16 +121,17 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func ingest(_ message: trap_message, _ descriptor: CInt?) {
         switch trap_kind(message.kind) {
         case TRAP_BEGAN:
-            reserve.lost()
-            // Of the first trap, too, which has what was sent before it began.
-            (reserved, unprepared) = ([], [:])
-            for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
+            reserve.trapBegan()
             forgetLoans()
-        case TRAP_SOCKET_GIVEN: given(message)
+        case TRAP_SOCKET_GIVEN:
+            ledger.made(
+                ProgramSocket(
+                    cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
+                    level: reserve.given(message) ?? .observeOnly(because: .brokerSilent)))
         case TRAP_SOCKET_PLAIN:
             ledger.madePlain()
             voice?.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
-        case TRAP_SOCKET_WANTED: wanted(message)
+        case TRAP_SOCKET_WANTED: reserve.answer(message) { [self] in noteUnsteered($0) }
         case TRAP_CONNECTS: connects(message, descriptor)
         case TRAP_UNEXAMINED: ledger.unexamined()
         case TRAP_LENT: lent(message, descriptor)
@@ -160,135 +144,6 @@ package final class ProgramPolicy: @unchecked Sendable {
             if isReportWritten { ProcessEnvironment.exit(0) }
         default: break
         }
-    }
-
-    // MARK: Sockets
-
-    /// Makes a socket, and another where `mpathd` was too slow for it, until there is no time left. One that is not prepared
-    /// then may be when it is connected; after that it is not steered for as long as it lives.
-    private func make(
-        _ family: IPAddress.Family, until deadline: MonotonicTime,
-        _ completion: @escaping (Result<SuppliedSocket, SystemError>) -> Void
-    ) {
-        // One that no program has yet may wait for as long as it takes.
-        supply.make(family, patience: MonotonicTime.now.duration(to: deadline)) { [self] made in
-            guard case .success(let socket) = made, socket.level.limit == .brokerSilent, .now < deadline
-            else {
-                if case .success(let socket) = made, socket.level.isPerConnection { renewSoon() }
-                return completion(made)
-            }
-            _ = thread.schedule(at: .now.advanced(by: Self.slowBrokerPause)) { [self] in
-                make(family, until: deadline, completion)
-            }
-        }
-    }
-
-    private func refill(_ family: IPAddress.Family) {
-        guard !isStrict || isSteering else { return becomeReady(isLate: true) }
-        let deadline = MonotonicTime.now.advanced(by: Self.reservePatience)
-        for _ in 0..<reserve.order(family) {
-            make(family, until: deadline) { [self] made in
-                guard case .success(let socket) = made else {
-                    reserve.made(family, isKept: false)
-                    hasReserve = true
-                    return becomeReady()
-                }
-                // As in `wanted`: the kernel's own path manager knows no prohibition.
-                guard !isStrict || socket.level.isPerConnection else {
-                    reserve.made(family, isKept: false)
-                    hasReserve = true
-                    return becomeReady()
-                }
-                reserve.made(family, isKept: true)
-                handForLater(socket, family)
-                hasReserve = true
-                becomeReady()
-            }
-        }
-    }
-
-    private func handForLater(
-        _ socket: SuppliedSocket, _ family: IPAddress.Family, replacing other: UInt64 = 0
-    ) {
-        var message = trap_message(TRAP_RESERVE)
-        message.replaced = other
-        hand(socket, family, &message)
-        reserved.insert(message.cookie)
-        guard !socket.level.isPerConnection else { return }
-        unprepared[message.cookie] = family
-        if socket.level.limit?.mayPass == true { renewSoon() }
-    }
-
-    /// Has sockets of the reserve that are not prepared replaced, at once where `mpathd` answers again, and in a while where it
-    /// does not.
-    private func renewSoon() {
-        guard !unprepared.isEmpty, !isRenewing else { return }
-        isRenewing = true
-        _ = thread.schedule(at: .now.advanced(by: renewalPause)) { [self] in
-            isRenewing = false
-            renew()
-        }
-        renewalPause = min(renewalPause * 2, Self.longestRenewal)
-    }
-
-    private func renew() {
-        guard let (cookie, family) = unprepared.first else { return }
-        isRenewing = true
-        supply.make(family, patience: Self.reservePatience) { [self] made in
-            isRenewing = false
-            guard case .success(let socket) = made, socket.level.isPerConnection else {
-                // Without any mpathd there is nothing to wait for: the next socket that is made tries again.
-                if case .success(let socket) = made, socket.level.limit?.mayPass == true { renewSoon() }
-                return
-            }
-            renewalPause = Self.firstRenewal
-            if unprepared.removeValue(forKey: cookie) != nil {
-                reserved.remove(cookie)
-                // Where the program takes it meanwhile this one comes in addition, and counts for it.
-                handForLater(socket, family, replacing: cookie)
-            }
-            renew()
-        }
-    }
-
-    private func wanted(_ question: trap_message) {
-        let family = question.addressFamily
-        reserve.missed(family)
-        make(family, until: .now.advanced(by: configuration.patience)) { [self] made in
-            var message = trap_message(TRAP_GIVE, sequence: question.sequence)
-            guard case .success(let socket) = made else { return channel.send(message) }
-            isSteering = socket.level.isPerConnection
-            guard !isStrict || isSteering else {
-                // The kernel's own path manager knows no prohibition.
-                message.error = CInt(TRAP_UNSTEERED.rawValue)
-                noteUnsteered(socket.level.limit ?? .noPrivilege)
-                return channel.send(message)
-            }
-            hand(socket, family, &message)
-        }
-    }
-
-    private func hand(_ socket: SuppliedSocket, _ family: IPAddress.Family, _ message: inout trap_message) {
-        message.family = UInt16(family == .ipv4 ? TRAP_IPV4.rawValue : TRAP_IPV6.rawValue)
-        message.cookie = trap_socket_cookie(socket.number)
-        // What a trap had in reserve when it was killed no program gets. The kernel counts cookies upward.
-        if levels.count >= Self.mostLevels {
-            for cookie in levels.keys.sorted().prefix(Self.mostLevels / 2) { levels[cookie] = nil }
-        }
-        levels[message.cookie] = socket.level
-        if socket.level.limit?.mayPass == true { message.flags |= TRAP_UNPREPARED.rawValue }
-        channel.send(message, passing: socket)
-    }
-
-    private func given(_ message: trap_message) {
-        let level = levels.removeValue(forKey: message.cookie)
-        ledger.made(
-            ProgramSocket(
-                cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
-                level: level ?? .observeOnly(because: .brokerSilent)))
-        unprepared[message.cookie] = nil
-        if reserved.remove(message.cookie) != nil { reserve.taken(message.addressFamily) }
-        refill(message.addressFamily)
     }
 
     // MARK: Connects
@@ -333,7 +188,7 @@ package final class ProgramPolicy: @unchecked Sendable {
             if level.isPerConnection {
                 ledger.update(message.cookie) { $0.level = level }
                 message.flags |= TRAP_PREPARED.rawValue
-                renewSoon()
+                reserve.renewSoon()
             } else if isStrict {
                 ledger.refused(message.cookie)
                 return answer(message, nil, error: CInt(TRAP_UNREACHABLE.rawValue))

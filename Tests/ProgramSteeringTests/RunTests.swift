@@ -6,26 +6,7 @@ import Testing
 
 @Suite("mprun", .lab, .serialized)
 struct RunTests {
-    private static let networks = [
-        "--wifi", "rtt=20ms,rate=50mbit,queue=40ms", "--cellular", "rtt=40ms,rate=50mbit,queue=40ms",
-    ]
-    /// `run` and `probe` are the programs; the echo service is `$echo`.
-    private static let beginning = """
-        export MULTIPATH_INTERFACES='wlan0=wifi wwan0=cellular,not-expensive'
-        lab='\(LabCommand.program("mplab"))'
-        run='\(LabCommand.program("mprun"))' probe='\(LabCommand.program("trap-probe"))' echo='203.0.113.10 7'
-        work=$(mktemp -d); cd "$work"; trap 'rm -rf "$work"' EXIT
-        wait_for() {
-            local what=$1; shift
-            for _ in $(seq 1000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
-            echo "gave up waiting for $what" >&2; exit 99
-        }
-
-        """
-
-    private func lab(_ script: String, deadline: Duration = .seconds(90)) throws -> Outcome {
-        try LabCommand.lab(Self.networks, Self.beginning + script, deadline: deadline)
-    }
+    private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
 
     @Test("has curl live through a Wi-Fi that falls silent, whole and without an error")
     func silence() throws {
@@ -194,57 +175,6 @@ struct RunTests {
         #expect(outcome.output == "refused 1 command 0 conversation 1\n", "\(outcome)")
     }
 
-    @Test("has a connection leave by the interface that is known, also where nothing answers")
-    func knownInterface() throws {
-        let outcome = try lab(
-            Self.daemon + #"""
-                # What is in reserve is to be prepared when it is connected.
-                kill -STOP $server
-                # After a second the policy serves without an mpathd.
-                # What is known is forgotten where the paths change just then.
-                for _ in $(seq 5); do
-                    $plain $run -q -- $probe between 'sleep 1.5; kill -STOP $(pgrep -n -x path-policy)' \
-                        'kill -CONT $(pgrep -n -x path-policy)' $echo > bound
-                    cat bound
-                    grep -q "bound $(cat /sys/class/net/wlan0/ifindex)$" bound && echo "by wlan0" && break
-                done
-                """#)
-        #expect(outcome.lines.first?.hasPrefix("commands 0 conversations 2 bound ") == true, "\(outcome)")
-        #expect(outcome.lines.last == "by wlan0", "\(outcome)")
-    }
-
-    @Test(
-        "has a program find the error of a connect that it has not fetched, though mpathd could prepare the socket by then"
-    )
-    func unfetchedError() throws {
-        let outcome = try lab(
-            Self.daemon + """
-                kill -STOP $server
-                cat > continue << END
-                kill -CONT $server
-                # After a second the policy serves without an mpathd.
-                sleep 1.5
-                # mprun, and who asks.
-                for _ in \\$(seq 250); do "$daemon" --status | grep -q '^clients  *2$' && exit 0; sleep 0.02; done
-                END
-                $plain $run -q -- $probe unfetched 'sh ./continue' $echo
-                """)
-        #expect(outcome.output == "begun 1 command 0 then Connection refused conversation 1\n", "\(outcome)")
-    }
-
-    @Test("gives a program no socket whose further paths the kernel chooses, where paths are prohibited")
-    func strictReserve() throws {
-        let outcome = try lab(
-            Self.daemon + """
-                $plain $run --prohibit wwan0 --list -- $probe kinds "kill -STOP $server" $echo > told 2>&1
-                grep "^command" told
-                # Each is TCP, or mpathd has prepared it; else its connect is refused.
-                grep " to " told | grep -e mptcp -e refused | grep -v "mptcp, steers" || echo "none"
-                cat told >&2
-                """)
-        #expect(outcome.output == "command 0\nnone\n", "\(outcome)")
-    }
-
     @Test("has no call fail while its own processes are killed, and serves again after that")
     func killed() throws {
         let outcome = try lab(
@@ -331,98 +261,6 @@ struct RunTests {
                 """, "\(outcome)")
     }
 
-    @Test("steers through mpathd where it has no privilege, and says how to get there where there is none")
-    func unprivileged() throws {
-        let outcome = try lab(
-            """
-            export MPATHD_SOCKET=$PWD/mpathd.sock
-            plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
-            $plain $run -- curl -sS -o got http://server/3000 2>&1
-            mkdir -m 700 journal
-            RUNTIME_DIRECTORY=$PWD/journal '\(LabCommand.program("mpathd"))' --listen $MPATHD_SOCKET > /dev/null &
-            wait_for "mpathd" '\(LabCommand.program("mpathd"))' --status
-            fetch() {
-                { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
-                $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
-                status=$?; wait $!
-            }
-            fetch || fetch || fetch
-            echo "status $status $(stat -c %s half)"
-            cat told
-            cat /proc/sys/net/mptcp/path_manager
-            """)
-        #expect(outcome.output.hasPrefix("mprun: connections are MPTCP, but not steered: "), "\(outcome)")
-        #expect(outcome.output.contains("systemctl start mpathd.socket"), "\(outcome)")
-        #expect(outcome.output.contains("status 0 6000000"), "\(outcome)")
-        #expect(outcome.output.contains(#""control":"per_connection_by_broker""#), "\(outcome)")
-        #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
-        #expect(outcome.lines.last == "kernel", "the setting is what it was: \(outcome)")
-    }
-
-    /// `$daemon` is mpathd, whose number `$server` is from `begin` on; `$plain` runs a command without privileges.
-    private static let daemon = """
-        export MPATHD_SOCKET=$PWD/mpathd.sock
-        plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
-        daemon='\(LabCommand.program("mpathd"))'
-        mkdir -m 700 journal
-        begin() {
-            RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
-            wait_for "mpathd" "$daemon" --status
-        }
-        begin
-
-        """
-    private static let steered = "mptcp, steers each connection's subflows through mpathd"
-
-    @Test(
-        "has sockets prepared that were made while mpathd did not answer: in reserve, and when they are connected"
-    )
-    func slowDaemon() throws {
-        let outcome = try lab(
-            Self.daemon + """
-                kill -STOP $server
-                # A program whose socket is made meanwhile, and connected twice: the second time mpathd answers.
-                $plain $run --list -- $probe twice "kill -CONT $server; sleep 3" $echo > told 2>&1
-                grep -v "^mprun: 1 socket" told
-                kill -STOP $server
-                # What is in reserve was made meanwhile.
-                cat > later << 'END'
-                sleep 1.5
-                kill -CONT $1
-                sleep 4
-                exec $2 moved $3 $4
-                END
-                $plain $run --list -- sh later $server $probe $echo 2>&1
-                """)
-        #expect(outcome.lines.first == "refused 1 command 0 conversation 1", "\(outcome)")
-        #expect(outcome.lines.count(where: { $0.contains(Self.steered) }) == 2, "\(outcome)")
-    }
-
-    @Test("has the sockets work whose mpathd is full, and says why they are not steered")
-    func fullDaemon() throws {
-        let outcome = try lab(
-            Self.daemon + #"""
-                # As many clients as a user may have.
-                python3 -c '
-                import json, os, socket, time
-                clients = []
-                for number in range(16):
-                    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                    client.connect(os.environ["MPATHD_SOCKET"])
-                    client.send(json.dumps({"v": 1, "id": 1, "op": "hello"}).encode())
-                    clients.append((client, client.recv(4096)))
-                open("full", "w").write("yes")
-                time.sleep(60)
-                ' & clients=$!
-                wait_for "the clients" test -s full
-                $plain $run -- curl -sS -o got http://server/300000; echo "status $? $(stat -c %s got)"
-                $plain $run -q -- $probe threads 4 80
-                kill $clients
-                """#)
-        #expect(outcome.lines == ["status 0 300000", "made 80 mptcp 80 failed 0 left open 0"], "\(outcome)")
-        #expect(outcome.errors.contains("mpathd refused to steer"), "\(outcome)")
-    }
-
     @Test("serves on what outlives the program, though its report finds no reader")
     func unreadReport() throws {
         let outcome = try lab(
@@ -445,40 +283,6 @@ struct RunTests {
         // Each waited for its full 60 ms while the policy was held up.
         #expect(Int(outcome.lines.dropFirst(2).first ?? "").map { $0 < 40_000 } == true, "\(outcome)")
         #expect(outcome.lines.last == "left behind: 0", "\(outcome)")
-    }
-
-    @Test("is steered by an mpathd that was killed and started again")
-    func daemons() throws {
-        let outcome = try lab(
-            """
-            export MPATHD_SOCKET=$PWD/mpathd.sock
-            plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
-            daemon='\(LabCommand.program("mpathd"))'
-            mkdir -m 700 journal
-            begin() {
-                RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
-                wait_for "mpathd" "$daemon" --status
-            }
-            begin
-            fetch() {
-                $plain $run --json -- curl -sS -m 15 --limit-rate 1M -o half http://server/8000000 2> told & curl=$!
-                wait_for "the first half" test -s half
-                wait_for "the connection's outcome" grep -q connected told
-                if ! grep -q per_connection_by_broker told; then kill $curl; wait $curl; return 1; fi
-                kill -KILL $server; wait $server 2> /dev/null
-                begin
-                wait_for "the connection" bash -c "'$daemon' --status | grep -q '^connections  1'"
-                $lab set wlan0 blackhole=both
-                wait $curl; status=$?
-            }
-            fetch
-            echo "status $status $(stat -c %s half)"
-            cat told
-            """)
-        #expect(
-            outcome.lines.first == "status 0 8000000", "\(outcome)"
-        )
-        #expect(outcome.output.contains(#""event":"moved""#), "\(outcome)")
     }
 
     @Test("says what is wrong with its own arguments, and shows help with examples")
