@@ -226,7 +226,7 @@
         }
 
         /// - Parameter mostParts: how many parts of the body wait for its reader before no more are read.
-        /// - Returns: who is to be told, once; nil where no caller waits yet.
+        /// - Returns: the caller that waits for the head, to be told once; nil where none waits yet.
         func received(_ response: HTTPResponse, _ demand: Demand, mostParts: Int) -> Arrival? {
             let new = Parts.makeSequence(
                 backPressureStrategy: .init(lowWatermark: mostParts / 4, highWatermark: mostParts),
