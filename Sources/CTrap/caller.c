@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ enum {
     DESCRIPTORS_SEARCHED = 256,
     // Milliseconds from one search to the next: a program that makes and closes thousands has moved none of them, as a rule.
     SEARCH_PAUSE = 2,
+    NETNS_COOKIE = 71,  // SO_NETNS_COOKIE
 };
 
 // One trap is one process, so its state is the process's.
@@ -29,10 +31,21 @@ static struct {
 } processes[PROCESSES];
 // As /proc/self/ns/net reads; empty where that can't be read.
 static char own_namespace[64];
+// As SO_NETNS_COOKIE says; 0 where the kernel does not (before Linux 5.14).
+static uint64_t own_network;
 static uid_t own_user;
 static gid_t own_group;
 
+static uint64_t network_of(int socket) {
+    uint64_t cookie = 0;
+    socklen_t length = sizeof cookie;
+    return getsockopt(socket, SOL_SOCKET, NETNS_COOKIE, &cookie, &length) == 0 ? cookie : 0;
+}
+
 void trap_find_own_namespace(void) {
+    int own = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    own_network = own < 0 ? 0 : network_of(own);
+    if (own >= 0) close(own);
     ssize_t length = readlink("/proc/self/ns/net", own_namespace, sizeof own_namespace - 1);
     own_namespace[length < 0 ? 0 : length] = 0;
     own_user = geteuid();
@@ -51,6 +64,12 @@ int trap_shares_network(pid_t thread) {
     // A third of what stat(2) takes of it.
     ssize_t length = thread > 0 ? readlink(path, namespace, sizeof namespace) : -1;
     return length > 0 && (size_t)length == strlen(own_namespace) && memcmp(namespace, own_namespace, (size_t)length) == 0;
+}
+
+// Whether a socket of the caller's is one of this process's network namespace: the caller may have made it before it went to another.
+int trap_is_of_own_network(int socket, pid_t thread) {
+    uint64_t network = own_network ? network_of(socket) : 0;
+    return network ? network == own_network : trap_shares_network(thread);
 }
 
 // A socket belongs to the user that made it, which firewalls and routing rules look at. Only root's children can be another's.

@@ -91,6 +91,12 @@ static void unbind(int socket, uint64_t cookie, int interface) {
     setsockopt(socket, SOL_SOCKET, BIND_TO_INTERFACE, &(int){0}, sizeof(int));
 }
 
+static int has_mark(int socket) {
+    uint32_t mark = 0;
+    socklen_t length = sizeof mark;
+    return getsockopt(socket, SOL_SOCKET, SO_MARK, &mark, &length) == 0 && mark != 0;
+}
+
 // Whether the program itself has chosen from where it connects, or is connecting already.
 static int is_bound(int socket, uint64_t cookie, uint8_t address[16]) {
     union destination_address own;
@@ -102,7 +108,7 @@ static int is_bound(int socket, uint64_t cookie, uint8_t address[16]) {
         if (trap_option(socket, BIND_TO_INTERFACE) > 0) return 1;
     }
     // A mark chooses among routing rules (wg-quick(8), VPNs): the interface is for them to say.
-    if (trap_option(socket, SO_MARK) > 0 && !run->launch->is_strict) return 1;
+    if (has_mark(socket) && !run->launch->is_strict) return 1;
     if (getsockname(socket, (struct sockaddr *)&own, &length) != 0) return 1;
     if (own.family == AF_INET) {
         memcpy(address, &own.v4.sin_addr, 4);
@@ -213,6 +219,11 @@ void trap_take_connect(const struct trap_notification *call) {
     if ((protocol != IPPROTO_TCP && protocol != TRAP_PROTOCOL_MPTCP) || !trap_is_valid(call->id)) {
         close(socket);
         return trap_let_go(call->id);
+    }
+    // Interfaces have other numbers there, and other paths.
+    if (!trap_is_of_own_network(socket, thread)) {
+        close(socket);
+        return leave_unexamined(call->id, thread, EXDEV);
     }
     message.cookie = trap_socket_cookie(socket);
     message.inode = inode_of(socket);

@@ -146,8 +146,9 @@ pid_t trap_start_policy(struct trap_run *run) {
     atomic_store(&run->page->policy, getpid());
     trap_leave_session(run, run->launch->keeps_error);
     prctl(PR_SET_NAME, "path-policy");
-    // The program's calls are the trap's alone.
+    // The program's calls are the trap's alone, and where all that hold the trap's end have ended this one hears of it.
     if (run->listener >= 0) close(run->listener);
+    close(run->trap_end);
     run->launch->policy(run->policy_end, run->page, run->launch->context);
     _exit(1);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -118,31 +119,45 @@ static void give_up(struct trap_parked *call) {
 
 // MARK: setsockopt(2)
 
-// MPTCP sockets lack some of TCP's options. Those that are trapped wish for more or less of something, and no program can tell
-// whether it gets it: so where the kernel would refuse one the call succeeds, without an effect, for a program that takes the
-// refusal for a failure. All others are refused as they are.
+// MPTCP sockets lack some of TCP's options. Most of those that are trapped wish for more or less of something, and no program can
+// tell whether it gets it: so where the kernel would refuse one the call succeeds, without an effect, for a program that takes the
+// refusal for a failure. Of the others something would be missing. The kernel refuses them, and it is told.
+static int is_refused(int level, int name) {
+    return level == SOL_SOCKET ? name == SO_ZEROCOPY || name == SO_OOBINLINE : name == TCP_REPAIR || name == TCP_ULP;
+}
+
+// Whether a socket lacks an option because it is of MPTCP. One that has fallen back to TCP has those of TCP.
+static int is_lacking(int socket, int level, int name) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    if (trap_option(socket, SO_PROTOCOL) != TRAP_PROTOCOL_MPTCP) return 0;
+    // A value of no length no socket takes: one that has the option says EINVAL. Of what is swallowed MPTCP says so, too.
+    int result = level == SOL_SOCKET || is_refused(level, name) ? setsockopt(socket, level, name, &value, 0)
+        : getsockopt(socket, level, name, &value, &length);
+    return result != 0 && (errno == EOPNOTSUPP || errno == ENOPROTOOPT);
+}
+
 static void take_option(const struct trap_notification *call) {
     pid_t thread = (pid_t)call->pid;
     int level = (int)call->call.args[1], name = (int)call->call.args[2];
+    // TCP_ULP has a name for its value.
+    int least = level == IPPROTO_TCP && name == TCP_ULP ? 1 : (int)sizeof(int);
     // What the kernel would refuse of any socket is left to it.
-    if (call->call.args[3] == 0 || (int)call->call.args[4] < (int)sizeof(int)) return trap_let_go(call->id);
+    if (call->call.args[3] == 0 || (int)call->call.args[4] < least) return trap_let_go(call->id);
     int socket = trap_duplicate(thread, (int)call->call.args[0]);
     if (socket < 0) return trap_let_go(call->id);
-    int value = 0;
-    socklen_t length = sizeof value;
-    // One that has fallen back to TCP has them all.
-    int is_lacking = trap_option(socket, SO_PROTOCOL) == TRAP_PROTOCOL_MPTCP
-        && (name == SO_MAX_PACING_RATE && level == SOL_SOCKET
-                ? setsockopt(socket, level, name, &(int){-1}, sizeof(int)) != 0
-                : getsockopt(socket, level, name, &value, &length) != 0)
-        && (errno == EOPNOTSUPP || errno == ENOPROTOOPT);
-    uint64_t cookie = is_lacking ? trap_socket_cookie(socket) : 0;
+    int lacks = is_lacking(socket, level, name);
+    uint64_t cookie = lacks ? trap_socket_cookie(socket) : 0;
     close(socket);
-    if (!is_lacking || !trap_is_valid(call->id)) return trap_let_go(call->id);
-    trap_answer(call->id, 0, 0);
+    if (!lacks || !trap_is_valid(call->id)) return trap_let_go(call->id);
+    if (is_refused(level, name)) {
+        trap_let_go(call->id);
+    } else {
+        trap_answer(call->id, 0, 0);
+    }
     struct trap_message message = {
         .kind = TRAP_OPTION, .thread = thread, .descriptor = (int)call->call.args[0], .cookie = cookie,
-        .flags = TRAP_TAKEN, .family = (uint16_t)level, .port = (uint16_t)name};
+        .family = (uint16_t)level, .port = (uint16_t)name};
     trap_tell(&message);
 }
 

@@ -20,8 +20,8 @@ package protocol ProgramConsole: Sendable {
     func report(_ ledger: SocketLedger, missed: Int)
 }
 
-/// An option of TCP sockets that MPTCP sockets lack, and that is taken as set: it wishes for more or less of something, and has
-/// no effect.
+/// An option of TCP sockets that MPTCP sockets lack. Most wish for more or less of something: they are taken as set, and have no
+/// effect. The kernel refuses those without which something would be missing.
 package enum LackingOption: String, Sendable, Hashable, CaseIterable {
     case retransmittedSYNs = "TCP_SYNCNT"
     case linger = "TCP_LINGER2"
@@ -31,6 +31,20 @@ package enum LackingOption: String, Sendable, Hashable, CaseIterable {
     case thinDuplicates = "TCP_THIN_DUPACK"
     case userTimeout = "TCP_USER_TIMEOUT"
     case pacing = "SO_MAX_PACING_RATE"
+    case upperLayer = "TCP_ULP"
+    case repair = "TCP_REPAIR"
+    case zeroCopy = "SO_ZEROCOPY"
+    case urgentInLine = "SO_OOBINLINE"
+
+    /// Whether the kernel refuses it, as without `mprun`.
+    package var isRefused: Bool {
+        switch self {
+        case .upperLayer, .repair, .zeroCopy, .urgentInLine: true
+        case .retransmittedSYNs, .linger, .windowClamp, .quickAcknowledgement, .thinTimeouts, .thinDuplicates,
+            .userTimeout, .pacing:
+            false
+        }
+    }
 
     /// - Parameters:
     ///   - level: as setsockopt(2) has it.
@@ -44,7 +58,11 @@ package enum LackingOption: String, Sendable, Hashable, CaseIterable {
         case (6, 16): self = .thinTimeouts
         case (6, 17): self = .thinDuplicates
         case (6, 18): self = .userTimeout
+        case (6, 19): self = .repair
+        case (6, 31): self = .upperLayer
+        case (1, 10): self = .urgentInLine
         case (1, 47): self = .pacing
+        case (1, 60): self = .zeroCopy
         default: return nil
         }
     }

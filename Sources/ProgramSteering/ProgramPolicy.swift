@@ -90,7 +90,9 @@ package final class ProgramPolicy: @unchecked Sendable {
     private func begin() {
         supply.begin()
         do throws(SystemError) {
-            try channel.begin { [unowned self] message, descriptor in ingest(message, descriptor) }
+            try channel.begin(
+                { [unowned self] message, descriptor in ingest(message, descriptor) },
+                whenOver: { [unowned self] in over() })
         } catch {
             // The trap goes on without.
             ProcessEnvironment.exit(1)
@@ -129,8 +131,9 @@ package final class ProgramPolicy: @unchecked Sendable {
                     cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
                     level: reserve.given(message) ?? .observeOnly(because: .brokerSilent)))
         case TRAP_SOCKET_PLAIN:
-            ledger.madePlain()
-            voice?.plain(message.thread, PlainReason(rawValue: message.error) ?? .unseen)
+            let reason = PlainReason(rawValue: message.error) ?? .unseen
+            ledger.madePlain(reason)
+            voice?.plain(message.thread, reason)
         case TRAP_SOCKET_WANTED: reserve.answer(message) { [self] in noteUnsteered($0) }
         case TRAP_CONNECTS: connects(message, descriptor)
         case TRAP_UNEXAMINED: ledger.unexamined()
@@ -138,12 +141,17 @@ package final class ProgramPolicy: @unchecked Sendable {
         case TRAP_OPTION: noteOption(message)
         case TRAP_PROGRAM_ENDED: report()
         case TRAP_OVER:
-            // The waiter's word may come later, or never where it was killed.
-            report()
-            isOver = true
-            if isReportWritten { ProcessEnvironment.exit(0) }
+            over()
         default: break
         }
+    }
+
+    /// Nothing comes any more.
+    private func over() {
+        // The waiter's word may come later, or never where it was killed.
+        report()
+        isOver = true
+        if isReportWritten { ProcessEnvironment.exit(0) }
     }
 
     // MARK: Connects

@@ -18,8 +18,6 @@ package struct ProgramSocket: Sendable, Hashable {
         /// The program has closed it before it was looked at.
         case brief
         case connected(Transport)
-        /// It is the kernel's own, TCP from the beginning.
-        case plain(PlainReason)
     }
 
     /// The kernel's number for it, which no other socket has had since the machine started.
@@ -54,7 +52,7 @@ package struct ProgramSocket: Sendable, Hashable {
 }
 
 /// Why a socket is not MPTCP from its beginning.
-package enum PlainReason: Int32, Sendable, Hashable {
+package enum PlainReason: Int32, Sendable, Hashable, CaseIterable {
     case noMPTCP = 1
     case otherNamespace
     case excludedProgram
@@ -62,6 +60,18 @@ package enum PlainReason: Int32, Sendable, Hashable {
     case unsteered
     /// The program has made it by another way than socket(2): a filter of its own, io_uring, or before `mprun` began.
     case unseen
+
+    /// For machines to read.
+    package var name: String {
+        switch self {
+        case .noMPTCP: "no_mptcp"
+        case .otherNamespace: "other_namespace"
+        case .excludedProgram: "excluded_program"
+        case .notInjected: "not_injected"
+        case .unsteered: "unsteered"
+        case .unseen: "unseen"
+        }
+    }
 
     /// For people.
     package var words: String {
@@ -81,7 +91,8 @@ package struct SocketLedger: Sendable {
     /// How many of what there were.
     package struct Totals: Sendable, Hashable {
         package var made = 0
-        package var plain = 0
+        /// Those that the kernel made as TCP, by why.
+        package var plain: [PlainReason: Int] = [:]
         package var connects = 0
         package var refused = 0
         package var unexamined = 0
@@ -113,9 +124,10 @@ package struct SocketLedger: Sendable {
         insert(socket)
     }
 
-    /// The kernel has made one as if there was no trap. It has no number that is known.
-    package mutating func madePlain() { totals.plain += 1 }
+    /// The kernel has made one as if there was no trap. It has no number that is known, so what becomes of it is not.
+    package mutating func madePlain(_ reason: PlainReason) { totals.plain[reason, default: 0] += 1 }
 
+    /// A connect was not looked at: its process does not let it, or is in another network namespace.
     package mutating func unexamined() { totals.unexamined += 1 }
 
     /// The program connects a socket.

@@ -21,11 +21,15 @@ final class TrapChannel {
     }
 
     /// Calls a closure with each message, and with the descriptor that came with it; the closure's caller closes that.
-    func begin(_ body: @escaping (trap_message, CInt?) -> Void) throws(SystemError) {
-        registration = try thread.add(number, for: .readable) { [unowned self] _ in receive(body) }
+    ///
+    /// - Parameter whenOver: called where every process that held the other end has ended.
+    func begin(
+        _ body: @escaping (trap_message, CInt?) -> Void, whenOver: @escaping () -> Void
+    ) throws(SystemError) {
+        registration = try thread.add(number, for: .readable) { [unowned self] _ in receive(body, whenOver) }
     }
 
-    private func receive(_ body: (trap_message, CInt?) -> Void) {
+    private func receive(_ body: (trap_message, CInt?) -> Void, _ whenOver: () -> Void) {
         for _ in 0..<64 {
             var message = trap_message()
             var passed: CInt = -1
@@ -37,6 +41,9 @@ final class TrapChannel {
                 }
                 let descriptor = Descriptor(owning: passed)
                 body(message, descriptor.number)
+            case 0:
+                registration.take().map(thread.remove)
+                return whenOver()
             case -2: continue
             default: return
             }

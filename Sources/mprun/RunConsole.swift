@@ -19,7 +19,7 @@ struct RunConsole: ProgramConsole {
 
     func plain(_ thread: Int32, _ reason: PlainReason) {
         event(
-            "plain_socket", ["process": "\(thread)", "reason": "\(reason)"],
+            "plain_socket", ["process": "\(thread)", "reason": reason.name],
             "process \(thread): a TCP socket: \(reason.words)")
     }
 
@@ -47,9 +47,11 @@ struct RunConsole: ProgramConsole {
 
     func option(_ option: LackingOption, of program: String) {
         event(
-            "option_without_effect", ["program": program, "option": option.rawValue],
-            "\(program) sets \(option.rawValue), which MPTCP has not: it has no effect (--tcp-for '\(program)' leaves "
-                + "the program TCP)")
+            option.isRefused ? "option_refused" : "option_without_effect",
+            ["program": program, "option": option.rawValue],
+            "\(program) sets \(option.rawValue), which MPTCP has not: it "
+                + (option.isRefused ? "is refused" : "has no effect")
+                + " (--tcp-for '\(program)' leaves the program TCP)")
     }
 
     func unsteered(_ limit: ControlLimit) {
@@ -78,6 +80,9 @@ struct RunConsole: ProgramConsole {
             guard report, let transfer = socket.report else { continue }
             for line in transfer.lines { Diagnostics.write(TerminalText.safe(line)) }
         }
+        if list {
+            for (reason, count) in ledger.totals.reasons { say("\(count) made as TCP: \(reason.words)") }
+        }
         say("\(ledger.totals.words)")
         if ledger.totals.forgotten > 0 {
             say("of \(ledger.totals.forgotten) sockets nothing was kept: there were too many")
@@ -102,13 +107,19 @@ struct RunConsole: ProgramConsole {
 extension SocketLedger.Totals {
     /// `3 sockets, 2 of them MPTCP; 2 connects`
     fileprivate var words: String {
-        var words =
-            "\(Self.count(made + plain, "socket")), \(made) of them MPTCP; \(Self.count(connects, "connect"))"
+        let all = made + plain.values.reduce(0, +)
+        var words = "\(Self.count(all, "socket")), \(made) of them MPTCP; \(Self.count(connects, "connect"))"
         if refused > 0 { words += ", \(refused) refused" }
         if unexamined > 0 {
-            words += "; \(Self.count(unexamined, "connect")) of processes that can't be looked at"
+            words +=
+                "; \(Self.count(unexamined, "connect")) of processes that can't be looked at, or of other network namespaces"
         }
         return words
+    }
+
+    /// Why sockets are TCP, in a fixed order, and how many.
+    var reasons: [(reason: PlainReason, count: Int)] {
+        PlainReason.allCases.compactMap { reason in plain[reason].map { (reason, $0) } }
     }
 
     private static func count(_ number: Int, _ what: String) -> String {
@@ -134,7 +145,6 @@ extension ProgramSocket {
         case .brief: "closed before mprun looked at it"
         case .connected(let transport) where transport.isMPTCP: "\(transport), \(level)"
         case .connected(let transport): "\(transport)"
-        case .plain(let reason): "TCP: \(reason.words)"
         }
     }
 

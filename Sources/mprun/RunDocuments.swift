@@ -20,7 +20,9 @@ struct RunReport: Encodable {
         var object = encoder.container(keyedBy: AnyKey.self)
         try object.begin("report")
         try object.encode(ledger.totals.made, forKey: AnyKey("mptcp_sockets"))
-        try object.encode(ledger.totals.plain, forKey: AnyKey("tcp_sockets"))
+        let reasons = ledger.totals.reasons.map { ($0.reason.name, $0.count) }
+        try object.encode(reasons.reduce(0) { $0 + $1.1 }, forKey: AnyKey("tcp_sockets"))
+        try object.encode(Dictionary(uniqueKeysWithValues: reasons), forKey: AnyKey("tcp_reasons"))
         try object.encode(ledger.totals.connects, forKey: AnyKey("connects"))
         try object.encode(ledger.totals.refused, forKey: AnyKey("refused"))
         try object.encode(ledger.totals.unexamined, forKey: AnyKey("unexamined"))
@@ -57,7 +59,6 @@ extension ProgramSocket.State {
         case .failed: "failed"
         case .brief: "brief"
         case .connected: "connected"
-        case .plain: "plain"
         }
     }
 }

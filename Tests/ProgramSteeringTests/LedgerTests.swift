@@ -42,11 +42,13 @@ struct LedgerTests {
         var ledger = SocketLedger()
         ledger.connects(1, by: 8, 4, to: server)
         ledger.refused(1)
-        ledger.madePlain()
+        ledger.madePlain(.excludedProgram)
+        ledger.madePlain(.excludedProgram)
+        ledger.madePlain(.noMPTCP)
         ledger.unexamined()
         #expect(ledger[1]?.state == .refused)
         #expect(ledger.totals.refused == 1)
-        #expect(ledger.totals.plain == 1)
+        #expect(ledger.totals.plain == [.excludedProgram: 2, .noMPTCP: 1])
         #expect(ledger.totals.unexamined == 1)
     }
 

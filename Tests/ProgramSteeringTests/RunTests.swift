@@ -218,6 +218,53 @@ struct RunTests {
         #expect(outcome.output.hasSuffix(" told 1 error 0 by the first 1 by the copy 1\n"), "\(outcome)")
     }
 
+    @Test("leaves no process behind where all but the one that decides are killed at once")
+    func killedTogether() throws {
+        let outcome = try lab(
+            """
+            $run -q -- bash -c 'echo $$ > here; exec sleep 60' & waiter=$!
+            wait_for "the program" test -s here
+            wait_for "the trap" pgrep -x path-trap
+            trap=$(pgrep -n -x path-trap)
+            # It is not to see the other's end.
+            kill -STOP $trap
+            kill -KILL $waiter $trap
+            for _ in $(seq 250); do pgrep -x 'path-.*' > /dev/null || break; sleep 0.02; done
+            echo "left behind: $(pgrep -x 'path-.*' | wc -l)"
+            kill -KILL $(cat here)
+            """)
+        #expect(outcome.lines.last == "left behind: 0", "\(outcome)")
+    }
+
+    @Test("leaves a program in another network namespace as it is, and refuses it where paths are prohibited")
+    func otherNetwork() throws {
+        let outcome = try lab(
+            """
+            cat > there << 'END'
+            ip link set lo up; ip address add 203.0.113.10/32 dev lo
+            python3 -c '
+            import socket
+            listener = socket.create_server(("203.0.113.10", 7))
+            try:
+                connection = socket.create_connection(("203.0.113.10", 7))
+                connection.sendall(b"text")
+                print(listener.accept()[0].recv(4).decode())
+            except OSError as error: print(error.strerror)
+            '
+            END
+            $run --list -- unshare --net sh there 2>&1
+            $run -q --prohibit cellular -- unshare --net sh there
+            """)
+        #expect(
+            outcome.lines == [
+                "text",
+                "mprun: 2 made as TCP: the program is in another network namespace, or not to be looked at",
+                "mprun: 2 sockets, 0 of them MPTCP; 0 connects; 1 connect of processes that can't be looked at, or of other "
+                    + "network namespaces",
+                "Network is unreachable",
+            ], "\(outcome)")
+    }
+
     @Test("refuses what is prohibited before a packet leaves, and uses what is not")
     func prohibited() throws {
         let outcome = try lab(
@@ -242,7 +289,7 @@ struct RunTests {
     func exceptions() throws {
         let outcome = try lab(
             """
-            $run --list --tcp-for 'cur?' -- curl -sS -o got http://server/3000 2>&1 | tail -1
+            $run --list --tcp-for 'cur?' -- curl -sS -o got http://server/3000 2>&1 | tail -2
             $run -v -- python3 -c '
             import socket
             s = socket.create_connection(("203.0.113.10", 7))
@@ -253,8 +300,10 @@ struct RunTests {
             """)
         #expect(
             outcome.output == """
+                mprun: 1 made as TCP: --tcp-for names the program
                 mprun: 1 socket, 0 of them MPTCP; 1 connect
                 Operation not supported
+                mprun: python3 sets SO_ZEROCOPY, which MPTCP has not: it is refused (--tcp-for 'python3' leaves the program TCP)
                 mprun: python3 sets TCP_USER_TIMEOUT, which MPTCP has not: it has no effect (--tcp-for 'python3' leaves the \
                 program TCP)
 

@@ -27,7 +27,7 @@ enum trap_kind {
     TRAP_CONNECTS,       // thread, descriptor, cookie, inode, destination, flags; sequence, or 0 where the interface is known.
     TRAP_UNEXAMINED,     // thread, error: a connect that could not be looked at.
     TRAP_LENT,           // sequence, error: the socket comes with the packet, where there is no error. descriptor: its number now.
-    TRAP_OPTION,         // thread, descriptor, cookie, level and option: one that MPTCP lacks. flags: whether it was taken as set.
+    TRAP_OPTION,         // thread, descriptor, cookie, level and option: one that MPTCP lacks.
     TRAP_PROGRAM_ENDED,  // status: the program itself has ended. The waiter's.
     TRAP_OVER,           // The last descendant has ended.
     // The policy's.
@@ -52,7 +52,6 @@ enum trap_flag {
     TRAP_IS_MPTCP = 2,     // It was opened for MPTCP.
     TRAP_IS_BOUND = 4,     // The program has bound it to an address or an interface.
     TRAP_MAY_KEEP = 8,     // In a verdict: it holds for this destination until `generation` changes.
-    TRAP_TAKEN = 16,       // Of an option: the call has succeeded without an effect.
     TRAP_REPEATED = 32,    // Of a connect: it has been told before, maybe to another policy.
     TRAP_UNPREPARED = 64,  // Of a socket: it is the kernel's own MPTCP, and could be prepared before it is connected. Of a connect: the
                            // same, and the socket comes with the message, where a sequence is named.
