@@ -98,6 +98,17 @@ int trap_is_excluded(pid_t thread, char *const *patterns) {
     return 0;
 }
 
+void trap_name_caller(pid_t thread, uint8_t name[16]) {
+    char path[48];
+    name_process_file(path, thread, "/comm");
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    // With a line feed behind it.
+    ssize_t length = read(file, name, 16);
+    close(file);
+    if (length > 0) name[length - 1] = 0;
+}
+
 static pid_t process_of(pid_t thread) {
     char path[48], text[1024];
     name_process_file(path, thread, "/status");

@@ -149,15 +149,17 @@ static void take_option(const struct trap_notification *call) {
     int lacks = is_lacking(socket, level, name);
     uint64_t cookie = lacks ? trap_socket_cookie(socket) : 0;
     close(socket);
+    struct trap_message message = {
+        .kind = TRAP_OPTION, .thread = thread, .descriptor = (int)call->call.args[0], .cookie = cookie,
+        .family = (uint16_t)level, .port = (uint16_t)name};
+    // It may end before the policy asks.
+    if (lacks) trap_name_caller(thread, message.address);
     if (!lacks || !trap_is_valid(call->id)) return trap_let_go(call->id);
     if (is_refused(level, name)) {
         trap_let_go(call->id);
     } else {
         trap_answer(call->id, 0, 0);
     }
-    struct trap_message message = {
-        .kind = TRAP_OPTION, .thread = thread, .descriptor = (int)call->call.args[0], .cookie = cookie,
-        .family = (uint16_t)level, .port = (uint16_t)name};
     trap_tell(&message);
 }
 

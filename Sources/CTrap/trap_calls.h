@@ -51,6 +51,7 @@ void trap_lend(const struct trap_message *request);
 void trap_find_own_namespace(void);
 int trap_shares_network(pid_t thread);
 int trap_is_of_own_network(int socket, pid_t thread);
+void trap_name_caller(pid_t thread, uint8_t name[16]);
 void trap_give_to_caller(int socket, pid_t thread);
 int trap_is_excluded(pid_t thread, char *const *patterns);
 int trap_duplicate(pid_t thread, int number);

@@ -11,6 +11,8 @@ extension ProgramPolicy {
         var since: MonotonicTime
         /// Whether a timer waits to look; else the trap has been asked for a duplicate.
         var isScheduled = false
+        /// Whether its path has been looked at, because no answer came.
+        var isExamined = false
     }
 
     private static let firstLook = Duration.milliseconds(1)
@@ -19,6 +21,9 @@ extension ProgramPolicy {
     /// From then on a handshake is looked at less often.
     private static let longHandshake = Duration.seconds(3)
     private static let lateLook = Duration.milliseconds(500)
+    /// From then on it is asked whether its destination answers over other interfaces, which has so long to answer.
+    private static let slowHandshake = Duration.milliseconds(300)
+    private static let examination = Duration.seconds(1)
     /// The kernel's own patience is some 130 s.
     private static let longestHandshake = Duration.seconds(200)
     private static let mostLoans = 1_024
@@ -89,6 +94,12 @@ extension ProgramPolicy {
             guard waited < Self.longestHandshake else {
                 looks[cookie] = nil
                 return ended(cookie, .failed)
+            }
+            if waited >= Self.slowHandshake, !look.isExamined, let socket = ledger[cookie],
+                let destination = socket.destination, let interface = socket.interface
+            {
+                look.isExamined = true
+                chooser.examine(destination, over: interface, patience: Self.examination)
             }
             let longest = waited < Self.longHandshake ? Self.longestLook : Self.lateLook
             look.pause = min(look.pause * 2, longest)

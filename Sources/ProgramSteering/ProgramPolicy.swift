@@ -30,7 +30,7 @@ package final class ProgramPolicy: @unchecked Sendable {
     let configuration: Configuration
     let monitor: PathMonitor
     let supply: SocketSupply
-    private let chooser: PathChooser
+    let chooser: PathChooser
     private let console: any ProgramConsole
     /// What is told of events; nil once the report is told, which is the last word.
     var voice: (any ProgramConsole)? { isReported ? nil : console }
@@ -266,8 +266,8 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     private func noteOption(_ message: trap_message) {
         guard let option = LackingOption(level: message.family, number: message.port),
-            let program = OtherProcess.name(of: message.thread),
-            toldOptions.count < Self.mostOptions, toldOptions.insert("\(program) \(option)").inserted
+            let program = message.program, toldOptions.count < Self.mostOptions,
+            toldOptions.insert("\(program) \(option)").inserted
         else { return }
         voice?.option(option, of: program)
     }

@@ -97,6 +97,12 @@ extension trap_message {
         self.sequence = sequence
     }
 
+    /// The program's name, as the kernel shortens it, of a message that has it in its address's place; nil where it is not known.
+    var program: String? {
+        let name = withUnsafeBytes(of: address) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return name.isEmpty ? nil : name
+    }
+
     /// The family that a socket is of.
     var addressFamily: IPAddress.Family { UInt32(family) == TRAP_IPV6.rawValue ? .ipv6 : .ipv4 }
 

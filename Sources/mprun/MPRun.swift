@@ -129,10 +129,13 @@ struct MPRun: ParsableCommand {
         configuration.connection.mode = mode
         configuration.connection.preferredInterface = prefer
         configuration.connection.requiredInterface = require
-        try Prohibition(parsing: prohibit).apply(
-            to: &configuration.connection, interfaces: InterfaceNames.all())
+        let interfaces = InterfaceNames.all()
+        try Prohibition(parsing: prohibit).apply(to: &configuration.connection, interfaces: interfaces)
         configuration.isStrict = !prohibit.isEmpty || require != nil
         let console = RunConsole(json: json, verbose: verbose, list: list, report: report, quiet: quiet)
+        for (option, name) in [("--prefer", prefer), ("--require", require)] {
+            if let name, !interfaces.contains(name) { console.missing(name, option, interfaces) }
+        }
         configuration.keepsEnded = console.concludes
         let launch = ProgramLaunch(
             argumentCount: arguments.count, tcpPrograms: tcpFor,

@@ -54,6 +54,14 @@ struct RunConsole: ProgramConsole {
                 + " (--tcp-for '\(program)' leaves the program TCP)")
     }
 
+    /// An option names an interface that is not here. It may come later.
+    func missing(_ name: String, _ option: String, _ interfaces: [String]) {
+        event(
+            "warning", ["message": "no interface is named \(name)"],
+            "warning: \(option): no interface is named '\(name)'\(Suggestion.hint(for: name, among: interfaces))",
+            always: true)
+    }
+
     func unsteered(_ limit: ControlLimit) {
         event(
             "not_steered", ["reason": "\(limit)"],

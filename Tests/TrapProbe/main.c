@@ -142,7 +142,7 @@ static int converse(int socket_) {
 // Sockets that connect, for so many seconds: what failed of them.
 static int calls(int count, char **words) {
     double end = microseconds() + atof(words[0]) * 1e6;
-    int made = 0, mptcp = 0, failed = 0, first_error = 0;
+    int made = 0, mptcp = 0, last = 0, failed = 0, first_error = 0;
     const char *what = "none";
     if (!set_server(count - 1, words + 1)) return 2;
     while (microseconds() < end) {
@@ -152,7 +152,7 @@ static int calls(int count, char **words) {
             if (!failed++) what = "socket", first_error = errno;
             continue;
         }
-        mptcp += is_mptcp(socket_);
+        mptcp += last = is_mptcp(socket_);
         if (connect(socket_, (struct sockaddr *)&server, sizeof server) != 0) {
             if (!failed++) what = "connect", first_error = errno;
         } else if (!converse(socket_)) {
@@ -160,7 +160,7 @@ static int calls(int count, char **words) {
         }
         close(socket_);
     }
-    printf("calls %d mptcp %d failed %d first %s %s\n", made, mptcp, failed, what, first_error ? strerror(first_error) : "");
+    printf("calls %d mptcp %d last mptcp %d failed %d first %s %s\n", made, mptcp, last, failed, what, first_error ? strerror(first_error) : "");
     return failed != 0;
 }
 

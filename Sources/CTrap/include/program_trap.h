@@ -27,7 +27,7 @@ enum trap_kind {
     TRAP_CONNECTS,       // thread, descriptor, cookie, inode, destination, flags; sequence, or 0 where the interface is known.
     TRAP_UNEXAMINED,     // thread, error: a connect that could not be looked at.
     TRAP_LENT,           // sequence, error: the socket comes with the packet, where there is no error. descriptor: its number now.
-    TRAP_OPTION,         // thread, descriptor, cookie, level and option: one that MPTCP lacks.
+    TRAP_OPTION,         // thread, descriptor, cookie, level and option: one that MPTCP lacks. address: the program's name.
     TRAP_PROGRAM_ENDED,  // status: the program itself has ended. The waiter's.
     TRAP_OVER,           // The last descendant has ended.
     // The policy's.
@@ -81,6 +81,7 @@ struct trap_message {
     uint16_t family;
     // In host order; of an option its number.
     uint16_t port;
+    // Where a connect leads; of an option the program's name, with zeros behind it.
     uint8_t address[16];
     uint32_t scope;
     uint32_t generation;

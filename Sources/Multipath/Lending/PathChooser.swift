@@ -27,6 +27,7 @@ package final class PathChooser: @unchecked Sendable {
     private let probes: TCPProbes
     private var listener: SnapshotListener?
     private var observation: SuspicionObservation?
+    private var isExamining = false
 
     /// - Parameter refusesUnknown: whether an interface that is not known is not to be used, because others are prohibited.
     package init(_ monitor: PathMonitor, _ policy: PathPolicy, refusesUnknown: Bool = false) {
@@ -108,6 +109,34 @@ package final class PathChooser: @unchecked Sendable {
         }
         _ = thread.schedule(at: .now.advanced(by: patience)) { answer.settle(nil) }
     }
+
+    /// Looks why a handshake has had no answer for long: where its destination answers over another interface, and over its own
+    /// does not, that one is suspect from then on. One such look is under way at most.
+    ///
+    /// - Parameters:
+    ///   - name: the interface that the connection was bound to.
+    ///   - patience: how long answers may take.
+    package func examine(_ destination: IPEndpoint, over name: String, patience: Duration) {
+        guard !isExamining, case .bind(let ways) = choose(for: destination),
+            let own = ways.first(where: { $0.name == name }), !own.isSuspect,
+            let other = ways.first(where: { $0.name != name && !$0.isSuspect })
+        else { return }
+        isExamining = true
+        let remote = IPEndpoint(destination.address.unmapped, port: destination.port)
+        let (ownAnswer, otherAnswer) = (Answer(), Answer())
+        let hasLeft = probes.start(to: remote, over: own.interface) { ownAnswer.hasCome = true }
+        probes.start(to: remote, over: other.interface) { otherAnswer.hasCome = true }
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: patience)) { [self] in
+            isExamining = false
+            guard hasLeft, otherAnswer.hasCome, !ownAnswer.hasCome,
+                let path = monitor.latestPath?.interface(own.interface)
+            else { return }
+            monitor.suspicions.silent(path, at: .now)
+        }
+    }
+
+    /// On the event thread.
+    private final class Answer: @unchecked Sendable { var hasCome = false }
 
     private static let mostProbed = 3
 
