@@ -107,6 +107,30 @@ struct MachineTests {
         #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
     }
 
+    @Test("a refused attach takes the connection from none, and what a user has attached already adds none")
+    func refusedAttach() {
+        var limits = BrokerLimits()
+        limits.connectionsPerUser = 1
+        var world = World(limits, clients: [1_000, 2_000, 2_000])
+        let other = ConnectionToken(6)
+        #expect(world.attach(1, Self.token) == [.send(1, world.done)])
+        // The second has the socket as well. While it shows that, another client of its user attaches the one that it may.
+        _ = world.ask(2, .attach(Self.token))
+        let refusal = BrokerMessage.refused(
+            id: world.lastRequest, BrokerFailure(.tooManyConnections))
+        _ = world.answer(2, .examined(World.socket))
+        _ = world.answer(2, .found(World.facts))
+        #expect(world.attach(3, other) == [.send(3, world.done)])
+        #expect(world.answer(2, .finished(nil)) == [.send(2, refusal)])
+        // The first one steers on, and hears what the kernel says.
+        let event = SubflowEvent.removed(Self.token, remoteID: 1)
+        #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
+        // Of its own user's it is one and the same.
+        let taken = world.attach(2, other)
+        #expect(taken == [.send(3, .event(.closed(other))), .send(2, world.done)])
+        #expect(world.machine.connectionCount == 2)
+    }
+
     @Test("a token that another connection has by now belongs to no client")
     func reusedToken() {
         var world = World(clients: [1_000])
