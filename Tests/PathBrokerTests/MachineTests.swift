@@ -298,6 +298,31 @@ struct MachineTests {
         #expect(world.answer(1, .told(false)) == [.drop(1)])
     }
 
+    @Test("a client counts until nothing is left of it, its connections until it leaves; of refusals some are told")
+    func counted() {
+        var limits = BrokerLimits()
+        limits.clientsPerUser = 1
+        limits.refusedPerUser = 1
+        limits.connectionsPerUser = 1
+        var world = World(limits, clients: [1_000])
+        _ = world.attach(1, Self.token)
+        #expect(world.machine.left(1) == [])
+        #expect(world.machine.connectionCount == 0)
+        // It has something left to read.
+        let refusal = BrokerMessage.refused(id: 0, BrokerFailure(.tooManyClients))
+        #expect(
+            world.machine.connected(2, user: 1_000, process: 2, at: world.now)
+                == [.send(2, refusal), .drop(2)])
+        #expect(world.machine.connected(3, user: 1_000, process: 3, at: world.now) == [.drop(3)])
+        #expect(
+            world.machine.connected(4, user: 2_000, process: 4, at: world.now) == [])
+        // One that was refused has no client's place.
+        #expect(world.machine.disconnected(1) == [])
+        #expect(world.machine.connected(5, user: 1_000, process: 5, at: world.now) == [])
+        for id in 2...5 as ClosedRange<BrokerMachine.ClientID> { _ = world.machine.disconnected(id) }
+        #expect(world.machine.isEmpty && world.machine.refusedCount == 0)
+    }
+
     @Test("a user sees its own clients, and root all")
     func status() {
         let world = World(clients: [1_000, 0, 2_000])

@@ -236,6 +236,7 @@ extension BrokerMachine {
     /// Whether a user may attach a connection. One that it has attached already adds none.
     private func hasRoom(for token: ConnectionToken, of user: UInt32) -> Bool {
         if let before = connections[token], clients[before.owner]?.user == user { return true }
+        guard connections[token] != nil || connections.count < limits.connections else { return false }
         return users[user].map { $0.connections < limits.connectionsPerUser } ?? false
     }
 
