@@ -298,7 +298,9 @@ struct MachineTests {
         #expect(world.answer(1, .told(false)) == [.drop(1)])
     }
 
-    @Test("a client counts until nothing is left of it, its connections until it leaves; of refusals some are told")
+    @Test(
+        "a client counts until nothing is left of it, its connections until it leaves; of refusals some are told"
+    )
     func counted() {
         var limits = BrokerLimits()
         limits.clientsPerUser = 1

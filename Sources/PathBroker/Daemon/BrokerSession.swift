@@ -23,7 +23,10 @@ final class BrokerSession: @unchecked Sendable {
     private var lookup: ConnectionLookup?
     private var routes: RouteTables?
 
-    init(_ id: BrokerMachine.ClientID, _ socket: consuming Descriptor, _ peer: LocalPeer, unreadBytes: Int, _ broker: Broker) {
+    init(
+        _ id: BrokerMachine.ClientID, _ socket: consuming Descriptor, _ peer: LocalPeer, unreadBytes: Int,
+        _ broker: Broker
+    ) {
         self.id = id
         self.peer = peer
         self.broker = broker

@@ -161,7 +161,8 @@ package struct BrokerMachine: Sendable {
 
     /// Whether nothing is kept of any client.
     package var isEmpty: Bool {
-        clients.isEmpty && connections.isEmpty && users.values.allSatisfy { $0.clients.isEmpty && $0.refused.isEmpty }
+        clients.isEmpty && connections.isEmpty
+            && users.values.allSatisfy { $0.clients.isEmpty && $0.refused.isEmpty }
     }
     /// Whether a client has been admitted, and may go on.
     package func serves(_ id: ClientID) -> Bool { clients[id].map { !$0.isDropped } ?? false }
