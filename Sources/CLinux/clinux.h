@@ -29,6 +29,7 @@
 #include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -241,6 +242,12 @@ static inline ssize_t mp_send_packet(int socket, const void *bytes, size_t lengt
         memcpy(CMSG_DATA(&control.header), &passed, sizeof(int));
     }
     return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// How much memory the packets take that the other end has not read, the kernel's own around them included (SIOCOUTQ).
+static inline int mp_unread_bytes(int socket) {
+    int count = 0;
+    return ioctl(socket, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 // Receives one packet: its length, or -1. `flags` are those of recvmsg's answer, MSG_TRUNC and MSG_CTRUNC among them.

@@ -7,6 +7,8 @@
 //                            manager got (as an administrator), and whether all carried data
 //   setting MILLISECONDS     prints for how long the setting was changed without a break at the most, in µs
 //   flood SOCKET SECONDS     sends garbage and requests as fast as it can
+//   unread SOCKET COUNT      connects so often, asks each time until it is dropped, reads nothing and keeps the sockets;
+//                            prints how many have more to read than a refusal, how many that, and the KiB of all
 //   stop SOCKET              takes a connection of the daemon's and stops in the middle
 
 import CLinux
@@ -29,6 +31,7 @@ enum Main {
         case ("plain", 2): try plain(Int(arguments[1]) ?? 1)
         case ("setting", 2): try setting(.milliseconds(Int(arguments[1]) ?? 1))
         case ("flood", 3): try flood(arguments[1], .seconds(Int(arguments[2]) ?? 1))
+        case ("unread", 3): try unread(arguments[1], Int(arguments[2]) ?? 1)
         case ("stop", 2):
             let client = try ProbeClient(arguments[1])
             _ = client.transmit(BrokerRequest.status.packet(id: 1), [])
@@ -95,6 +98,32 @@ enum Main {
             }
         }
         say("changed for \(longest.wholeNanoseconds / 1_000) µs at most; now \(InputFile.line(path) ?? "")")
+    }
+
+    private static func unread(_ path: String, _ count: Int) throws {
+        var clients: [ProbeClient] = []
+        while clients.count < count {
+            // As many wait to be accepted as may.
+            guard let client = try? ProbeClient(path, greets: false) else { continue }
+            clients.append(client)
+            var request = BrokerRequest.hello
+            while true {
+                if client.transmit(request.packet(id: 1), []) {
+                    request = .status
+                } else {
+                    guard errno == EAGAIN else { break }
+                    usleep(100)
+                }
+            }
+        }
+        // What is refused takes one packet.
+        let sizes = clients.map { client in
+            var size: CInt = 0
+            return ioctl(client.socket.number, UInt(FIONREAD), &size) == 0 ? Int(size) : 0
+        }
+        let (long, short) = (sizes.count { $0 > 1_000 }, sizes.count { (1...1_000).contains($0) })
+        say("\(long) unread, \(short) refusals, \(sizes.reduce(0, +) / 1_024) KiB")
+        raise(SIGSTOP)
     }
 
     private static func flood(_ path: String, _ duration: Duration) throws {

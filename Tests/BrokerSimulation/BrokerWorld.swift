@@ -134,6 +134,7 @@ public struct BrokerWorld {
     mutating func leave(_ id: ClientID) {
         processes[id] = nil
         found[id] = nil
+        perform(machine.left(id))
         perform(machine.disconnected(id))
     }
 

@@ -111,6 +111,33 @@ struct DaemonTests {
                 """)
     }
 
+    @Test("a user who comes again and again and reads nothing has so much of its memory, and no more")
+    func unread() async throws {
+        let result = try await run(
+            """
+            $user "$bin/broker-probe" unread $MPATHD_SOCKET 100 > unread &
+            probe=$!
+            wait_for "a hundred clients" test -s unread
+            cat unread
+            # Root is served meanwhile, and the user again when it has closed its sockets.
+            "$bin/mpathd" --status | grep '^clients '
+            $user "$bin/broker-probe" prepare $MPATHD_SOCKET 1
+            kill -KILL $probe
+            wait $probe 2> /dev/null || true
+            wait_for "the end of the clients" bash -c '"$bin/mpathd" --status | grep -q "clients      1$"'
+            $user "$bin/broker-probe" prepare $MPATHD_SOCKET 1 | cut -d, -f1
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(
+            result.outputText.replacing(/, [0-9]+ KiB/, with: "") == """
+                16 unread, 4 refusals
+                clients      21
+                none: ["end": 1]
+                1 prepared
+
+                """, "\(result.outputText)")
+    }
+
     @Test("has an unprivileged mpconnect survive a silent Wi-Fi, and says so")
     func steers() async throws {
         let result = try await run(

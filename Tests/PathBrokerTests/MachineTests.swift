@@ -107,6 +107,30 @@ struct MachineTests {
         #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
     }
 
+    @Test("a refused attach takes the connection from none, and what a user has attached already adds none")
+    func refusedAttach() {
+        var limits = BrokerLimits()
+        limits.connectionsPerUser = 1
+        var world = World(limits, clients: [1_000, 2_000, 2_000])
+        let other = ConnectionToken(6)
+        #expect(world.attach(1, Self.token) == [.send(1, world.done)])
+        // The second has the socket as well. While it shows that, another client of its user attaches the one that it may.
+        _ = world.ask(2, .attach(Self.token))
+        let refusal = BrokerMessage.refused(
+            id: world.lastRequest, BrokerFailure(.tooManyConnections))
+        _ = world.answer(2, .examined(World.socket))
+        _ = world.answer(2, .found(World.facts))
+        #expect(world.attach(3, other) == [.send(3, world.done)])
+        #expect(world.answer(2, .finished(nil)) == [.send(2, refusal)])
+        // The first one steers on, and hears what the kernel says.
+        let event = SubflowEvent.removed(Self.token, remoteID: 1)
+        #expect(world.machine.event(event, at: world.now) == [.send(1, .event(event))])
+        // Of its own user's it is one and the same.
+        let taken = world.attach(2, other)
+        #expect(taken == [.send(3, .event(.closed(other))), .send(2, world.done)])
+        #expect(world.machine.connectionCount == 2)
+    }
+
     @Test("a token that another connection has by now belongs to no client")
     func reusedToken() {
         var world = World(clients: [1_000])
@@ -272,6 +296,33 @@ struct MachineTests {
         }
         // One that does not read it is a slow reader.
         #expect(world.answer(1, .told(false)) == [.drop(1)])
+    }
+
+    @Test(
+        "a client counts until nothing is left of it, its connections until it leaves; of refusals some are told"
+    )
+    func counted() {
+        var limits = BrokerLimits()
+        limits.clientsPerUser = 1
+        limits.refusedPerUser = 1
+        limits.connectionsPerUser = 1
+        var world = World(limits, clients: [1_000])
+        _ = world.attach(1, Self.token)
+        #expect(world.machine.left(1) == [])
+        #expect(world.machine.connectionCount == 0)
+        // It has something left to read.
+        let refusal = BrokerMessage.refused(id: 0, BrokerFailure(.tooManyClients))
+        #expect(
+            world.machine.connected(2, user: 1_000, process: 2, at: world.now)
+                == [.send(2, refusal), .drop(2)])
+        #expect(world.machine.connected(3, user: 1_000, process: 3, at: world.now) == [.drop(3)])
+        #expect(
+            world.machine.connected(4, user: 2_000, process: 4, at: world.now) == [])
+        // One that was refused has no client's place.
+        #expect(world.machine.disconnected(1) == [])
+        #expect(world.machine.connected(5, user: 1_000, process: 5, at: world.now) == [])
+        for id in 2...5 as ClosedRange<BrokerMachine.ClientID> { _ = world.machine.disconnected(id) }
+        #expect(world.machine.isEmpty && world.machine.refusedCount == 0)
     }
 
     @Test("a user sees its own clients, and root all")

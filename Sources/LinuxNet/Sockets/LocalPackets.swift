@@ -188,15 +188,22 @@ package enum LocalPackets {
         }
     }
 
-    /// Lets more packets wait for the other end to read them: beyond the system's limit where this process may
-    /// (SO_SNDBUFFORCE), up to that otherwise.
-    package static func widenSendBuffer(of socket: borrowing Descriptor, toBytes count: Int) {
+    /// How much memory may wait for the other end to read it: of the kernel's, which takes 768 bytes for a packet of 100.
+    /// Beyond the system's limit where this process may (SO_SNDBUFFORCE), up to that otherwise.
+    package static func setSendBuffer(of socket: borrowing Descriptor, toBytes count: Int) {
+        // The kernel doubles what it is told (socket(7)).
+        let count = CInt(clamping: count / 2)
         do throws(SystemError) {
-            try SocketOption.set(
-                socket.number, SOL_SOCKET, SO_SNDBUFFORCE, CInt(clamping: count), "SO_SNDBUFFORCE")
+            try SocketOption.set(socket.number, SOL_SOCKET, SO_SNDBUFFORCE, count, "SO_SNDBUFFORCE")
         } catch {
-            try? SocketOption.set(socket.number, SOL_SOCKET, SO_SNDBUF, CInt(clamping: count), "SO_SNDBUF")
+            try? SocketOption.set(socket.number, SOL_SOCKET, SO_SNDBUF, count, "SO_SNDBUF")
         }
+    }
+
+    /// How much memory the packets take that the other end has not read. It is this process's, also where the socket is shut
+    /// down or closed here: until the other end reads them, or has closed its socket.
+    package static func unreadBytes(of socket: borrowing Descriptor) -> Int {
+        Int(mp_unread_bytes(socket.number))
     }
 
     /// Which process connected.

@@ -16,6 +16,8 @@ package final class Broker: Sendable {
     private let machine: Locked<BrokerMachine>
     private let sessions = Locked<[BrokerMachine.ClientID: BrokerSession]>([:])
     private let lastID = Locked<BrokerMachine.ClientID>(0)
+    /// Of one client.
+    private let unreadBytes: Int
     private let selection: GuardedSelection
     private let thread = EventThread(name: "broker", mayWait: true)
     /// Used on the event thread alone.
@@ -38,6 +40,7 @@ package final class Broker: Sendable {
         let boot = InputFile.line("/proc/sys/kernel/random/boot_id") ?? ""
         machine = Locked(
             BrokerMachine(namespace: try SocketOption.namespaceCookie(), boot: boot, limits: limits))
+        unreadBytes = limits.unreadBytes
         selection = try GuardedSelection(journal: journal)
         lookup = try ConnectionLookup()
         events = SubflowEvents(on: thread, hidesCreations: true)
@@ -90,16 +93,19 @@ package final class Broker: Sendable {
             return last
         }
         releaseSoon()
-        let session = BrokerSession(id, socket, peer, self)
+        let session = BrokerSession(id, socket, peer, unreadBytes: unreadBytes, self)
         sessions.withLock { $0[id] = session }
         handle { $0.connected(id, user: peer.user, process: peer.process, at: .now) }
-        guard machine.withLock({ $0.isDropped(id) }) else {
+        guard !machine.withLock({ $0.serves(id) }) else {
             if !session.start() { ended(session) }
             return
         }
-        // To close it may take as long as the refused client likes: not here.
-        if isGuarded || !session.startClosing() { ended(session) }
+        // It may take as long as the refused client likes: not here.
+        if (isGuarded && !session.hasUnread) || !session.startClosing() { ended(session) }
     }
+
+    /// A session's thread does nothing for its client any more, and waits until that has read what it was sent.
+    func left(_ session: BrokerSession) { handle { $0.left(session.id) } }
 
     /// A session's thread ends. The client counts until its socket is closed, however long that takes.
     func ended(_ session: BrokerSession) {

@@ -23,34 +23,61 @@ final class BrokerSession: @unchecked Sendable {
     private var lookup: ConnectionLookup?
     private var routes: RouteTables?
 
-    init(_ id: BrokerMachine.ClientID, _ socket: consuming Descriptor, _ peer: LocalPeer, _ broker: Broker) {
+    init(
+        _ id: BrokerMachine.ClientID, _ socket: consuming Descriptor, _ peer: LocalPeer, unreadBytes: Int,
+        _ broker: Broker
+    ) {
         self.id = id
         self.peer = peer
         self.broker = broker
         process = LocalPackets.peerProcess(of: socket)
+        LocalPackets.setSendBuffer(of: socket, toBytes: unreadBytes)
         self.socket = .some(socket)
     }
 
-    private static let sendBuffer = 1 << 20
-
     /// - Returns: false where there is no thread for it.
     func start() -> Bool {
-        // As many events as a machine's connections have when a network fails: whatever the administrator's default is.
-        withSocket { LocalPackets.widenSendBuffer(of: $0, toBytes: Self.sendBuffer) }
         withSocket { _ = LocalPackets.allowDescriptors(true, on: $0) }
         return
             (try? OwnThread.start("client") { [self] in
                 run()
+                (commands, lookup, routes) = (nil, nil, nil)
+                broker.left(self)
+                waitUntilRead()
                 broker.ended(self)
             }) != nil
     }
 
-    /// Closes the socket of a client that is not admitted, on a thread that may wait.
+    /// Closes the socket of a client that is not admitted, when it has read why, on a thread that may wait.
     ///
     /// - Returns: false where there is no thread for it.
     func startClosing() -> Bool {
-        (try? OwnThread.start("refused") { [self] in broker.ended(self) }) != nil
+        (try? OwnThread.start("refused") { [self] in
+            waitUntilRead()
+            broker.ended(self)
+        }) != nil
     }
+
+    /// Whether the client has not read all that it was sent, and has its socket open.
+    var hasUnread: Bool {
+        switch socket {
+        case nil: false
+        case .some(let socket): LocalPackets.unreadBytes(of: socket) > 0
+        }
+    }
+
+    /// As long as it likes. The kernel keeps what is unread on this process's account, also when the socket is closed here; only
+    /// while it is open can that be asked.
+    private func waitUntilRead() {
+        end()
+        var pause = Duration.milliseconds(1)
+        while hasUnread {
+            ThreadPause.sleep(pause)
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    private static let longestPause = Duration.milliseconds(500)
 
     /// By the thread alone, when no other can find the session any more.
     func close() { socket = nil }

@@ -95,7 +95,7 @@ extension BrokerMachine {
             return step(id, .examining, .examine, at: now)
         case .attach(let token):
             if isHeldUp(user, except: id, at: now) { return refuse(id, request.id, .socketHeld) }
-            guard user.connections < limits.connectionsPerUser || client.connections.contains(token) else {
+            guard hasRoom(for: token, of: client.user) else {
                 return refuse(id, request.id, .tooManyConnections)
             }
             return step(id, .examining, .examine, at: now)
@@ -214,6 +214,8 @@ extension BrokerMachine {
         guard case .attach(let token) = request.content, let cookie = request.cookie,
             let remote = request.remote
         else { return [] }
+        // Asked before the work began, too; another client may have attached one since.
+        guard hasRoom(for: token, of: client.user) else { return refuse(id, request.id, .tooManyConnections) }
         var actions: [Action] = []
         var connection = Connection(owner: id, cookie: cookie, remote: remote)
         connection.mark = request.mark
@@ -223,16 +225,19 @@ extension BrokerMachine {
             if before.owner != id { actions.append(.send(before.owner, .event(.closed(token)))) }
             forget(token)
         }
-        // Asked before the work began; another client of the user may have attached one since.
-        guard users[client.user].map({ $0.connections < limits.connectionsPerUser }) == true else {
-            return actions + refuse(id, request.id, .tooManyConnections)
-        }
         users[client.user]?.connections += 1
         clients[id]?.connections.insert(token)
         connections[token] = connection
         actions += finish(id, .done(id: request.id))
         for event in early.take(token) { actions += tell(event, token) }
         return actions
+    }
+
+    /// Whether a user may attach a connection. One that it has attached already adds none.
+    private func hasRoom(for token: ConnectionToken, of user: UInt32) -> Bool {
+        if let before = connections[token], clients[before.owner]?.user == user { return true }
+        guard connections[token] != nil || connections.count < limits.connections else { return false }
+        return users[user].map { $0.connections < limits.connectionsPerUser } ?? false
     }
 
     private mutating func finished(_ id: ClientID, _ request: Request, _ failure: BrokerFailure?) -> [Action]

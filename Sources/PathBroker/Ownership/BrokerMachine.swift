@@ -7,6 +7,7 @@
 // - Before each order the kernel is asked again which socket the token names: tokens are numbers that come again.
 // - A client has one request under way. What takes long holds up that client, and no other user's.
 // - What is kept, and how often a user may ask, is bounded by `BrokerLimits`.
+// - A client counts until it has read what it was sent, or closed its socket: what waits for it is the daemon's memory.
 //
 //     idle ── prepare ──► examining ────────────────────────► preparing ─────────────► idle
 //      ├──── attach ────► examining ──► looking ────────────► checking ──────────────► idle
@@ -79,6 +80,8 @@ package struct BrokerMachine: Sendable {
     struct Client: Sendable {
         var user: UInt32
         var process: Int32
+        /// False for one that was refused as it came.
+        var isAdmitted = true
         var hasGreeted = false
         var isDropped = false
         var malformed = 0
@@ -106,6 +109,8 @@ package struct BrokerMachine: Sendable {
 
     struct User: Sendable {
         var clients: Set<ClientID> = []
+        /// Those that were refused as they came.
+        var refused: Set<ClientID> = []
         var connections = 0
         var connects: RateBudget
         var packets: RateBudget
@@ -137,6 +142,7 @@ package struct BrokerMachine: Sendable {
     let limits: BrokerLimits
     let welcome: BrokerWelcome
     var clients: [ClientID: Client] = [:]
+    var refusedCount = 0
     var users: [UInt32: User] = [:]
     var connections: [ConnectionToken: Connection] = [:]
     var early = EarlyEvents()
@@ -155,10 +161,11 @@ package struct BrokerMachine: Sendable {
 
     /// Whether nothing is kept of any client.
     package var isEmpty: Bool {
-        clients.isEmpty && connections.isEmpty && users.values.allSatisfy { $0.clients.isEmpty }
+        clients.isEmpty && connections.isEmpty
+            && users.values.allSatisfy { $0.clients.isEmpty && $0.refused.isEmpty }
     }
-    /// Whether a client has been told to go, and is not yet gone.
-    package func isDropped(_ id: ClientID) -> Bool { clients[id]?.isDropped ?? true }
+    /// Whether a client has been admitted, and may go on.
+    package func serves(_ id: ClientID) -> Bool { clients[id].map { !$0.isDropped } ?? false }
     /// How many users something is remembered of.
     package var userCount: Int { users.count }
     /// How many connections are attached.
@@ -191,22 +198,48 @@ package struct BrokerMachine: Sendable {
                 changed: RateBudget(limits.changedMicroseconds, at: now))
         }
         clients[id] = Client(user: user, process: process)
-        users[user]?.clients.insert(id)
-        guard users[user]?.connects.spend(at: now) == true else { return drop(id, .tooFast, .tooFast) }
+        guard users[user]?.connects.spend(at: now) == true else {
+            return refuse(id, of: user, .tooFast, .tooFast)
+        }
         let isFull =
-            clients.count > limits.clients
-            || users[user].map { $0.clients.count > limits.clientsPerUser } ?? true
-        return isFull ? drop(id, .tooManyClients, .tooManyClients) : []
+            clients.count - refusedCount > limits.clients
+            || users[user].map { $0.clients.count >= limits.clientsPerUser } ?? true
+        if isFull { return refuse(id, of: user, .tooManyClients, .tooManyClients) }
+        users[user]?.clients.insert(id)
+        return []
     }
 
-    /// A client's connection is over, and its thread does nothing for it any more.
-    package mutating func disconnected(_ id: ClientID) -> [Action] {
-        guard let client = clients.removeValue(forKey: id) else { return [] }
+    /// What a refused client is told waits until it reads that: beyond some they are told nothing.
+    private mutating func refuse(
+        _ id: ClientID, of user: UInt32, _ reason: BrokerDrop, _ refusal: BrokerRefusal
+    ) -> [Action] {
+        clients[id]?.isAdmitted = false
+        users[user]?.refused.insert(id)
+        refusedCount += 1
+        let hears =
+            refusedCount <= limits.refused
+            && users[user].map { $0.refused.count <= limits.refusedPerUser } ?? false
+        return drop(id, reason, refusal).filter { hears || $0 == .drop(id) }
+    }
+
+    /// A client's connection is over, and its thread does nothing for it any more. It counts until `disconnected`.
+    package mutating func left(_ id: ClientID) -> [Action] {
+        guard let client = clients[id] else { return [] }
         for token in client.connections { connections[token] = nil }
         users[client.user]?.connections -= client.connections.count
+        clients[id]?.connections = []
+        clients[id]?.isDropped = true
+        return endRequest(id)
+    }
+
+    /// Nothing is left of a client: its socket is closed, and nothing that it was sent is unread.
+    package mutating func disconnected(_ id: ClientID) -> [Action] {
+        let actions = left(id)
+        guard let client = clients.removeValue(forKey: id) else { return [] }
+        if !client.isAdmitted { refusedCount -= 1 }
         users[client.user]?.clients.remove(id)
-        users[client.user]?.turns.removeAll { $0 == id }
-        return client.request?.content.prepares == true ? nextTurn(client.user) : []
+        users[client.user]?.refused.remove(id)
+        return actions
     }
 
     /// Wakes the client that has waited longest to have a socket prepared.
@@ -227,7 +260,7 @@ package struct BrokerMachine: Sendable {
     /// A user without clients is kept only for as long as its budgets aren't full.
     private mutating func forgetIdleUsers(at now: MonotonicTime) {
         guard users.count > limits.clients else { return }
-        for (number, var user) in users where user.clients.isEmpty {
+        for (number, var user) in users where user.clients.isEmpty && user.refused.isEmpty {
             let isSpent =
                 !user.connects.isFull(at: now) || !user.prepares.isFull(at: now)
                 || !user.packets.isFull(at: now)

@@ -19,7 +19,16 @@ package struct BrokerLimits: Sendable, Hashable {
     package var clients = 256
     /// Clients of one user: its programs that steer at the same time.
     package var clientsPerUser = 16
-    /// Connections of one user that are attached.
+    /// Refused clients of all users that have not read why: a thread each.
+    package var refused = 32
+    /// Those of one user.
+    package var refusedPerUser = 4
+    /// Memory in which answers and events wait for one client to read them: the kernel's, on this process's account. It takes 768
+    /// bytes for most events: the buffer holds some 600 of them. A client that has more to read is dropped.
+    package var unreadBytes = 512 << 10
+    /// Connections that are attached.
+    package var connections = 16_384
+    /// Those of one user.
     package var connectionsPerUser = 1_024
     /// Subflows of one connection beside its first: the kernel counts them in eight bits, and knows eight addresses.
     package var subflowsPerConnection = 8
