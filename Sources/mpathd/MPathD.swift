@@ -25,7 +25,7 @@ struct MPathD: AsyncParsableCommand {
 
             EXIT STATUS
               0  done; also after SIGTERM and SIGINT
-              1  it can't listen, or may not steer: the reason is told
+              1  it can't listen, or may not steer; with --status, no mpathd answers: the reason is told
               2  usage
 
             ENVIRONMENT
@@ -67,7 +67,13 @@ struct MPathD: AsyncParsableCommand {
             throw ValidationError(
                 "there is no socket to listen on: a service manager passed none; use --listen")
         }
-        let broker = try Broker(journal: .ofService) { ServiceLog.shared.write($0) }
+        let broker: Broker
+        do throws(SystemError) {
+            broker = try Broker(journal: .ofService) { ServiceLog.shared.write($0) }
+        } catch {
+            if let listen { LocalPackets.remove(listen) }
+            throw error
+        }
         let socket = Shared(listener)
         let failure = Locked<SystemError?>(nil)
         let (failures, continuation) = AsyncStream.makeStream(of: SystemError.self)

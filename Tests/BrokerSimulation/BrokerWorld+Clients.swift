@@ -26,6 +26,8 @@ extension BrokerWorld {
         let read = BrokerRequest.read(bytes)
         processes[id]?.open = [read.id]
         if case .success(.hello) = read.1 { processes[id]?.hasGreeted = true }
+        processes[id]?.asked = try? read.1.get()
+        processes[id]?.allowed = nil
         processes[id]?.passed = passed
         perform(machine.packet(read, descriptors: descriptors, isCut: isCut, from: id, at: now))
         noteRates(id)
@@ -33,7 +35,12 @@ extension BrokerWorld {
 
     private mutating func ask(_ process: Process) -> (BrokerRequest, UInt64?) {
         func own() -> UInt64? {
-            process.held.isEmpty ? nil : process.held[Int(process.nextID) % process.held.count]
+            // One that is attached, as a rule: there is more to be done with it.
+            let attached = process.held.filter { sockets[$0]?.token.map(process.attached.contains) ?? false }
+            let connected = process.held.filter { sockets[$0]?.token != nil }
+            let held =
+                process.nextID % 4 == 0 ? process.held : attached.isEmpty ? connected : attached
+            return held.isEmpty ? nil : held[Int(process.nextID) % held.count]
         }
         // A liar names any token, and passes any socket that it holds with it.
         let socket = own()
@@ -45,13 +52,15 @@ extension BrokerWorld {
         case 0: return (.hello, nil)
         case 1, 2: return (.prepare, socket)
         case 3: return (random.oneIn(3) ? .detach(token) : .status, nil)
-        case 4...8: return (.attach(token), socket)
+        case 4, 5: return (.attach(token), socket)
+        case _ where !process.lies && !process.attached.contains(token): return (.attach(token), socket)
         default:
             let local = SubflowAction.LocalAddress(
                 Self.remote(20).address, id: UInt8(random.below(3)), interface: 3)
-            let remote = Self.remote(random.below(process.lies ? 12 : 4))
+            let first = socket.flatMap { sockets[$0]?.remote }
+            let remote = random.oneIn(2) ? first ?? Self.remote(3) : Self.remote(random.below(12))
             let action: SubflowAction =
-                switch random.below(6) {
+                switch random.below(8) {
                 case 0: .destroy(local: Self.remote(20), remote: remote)
                 case 4: .reset(local: Self.remote(20), remote: remote, interface: 3)
                 case 1: .withdraw(local)
@@ -80,8 +89,22 @@ extension BrokerWorld {
         guard let process = processes[id], let work = process.work else { return }
         processes[id]?.work = nil
         let answer = answer(work, id, process)
+        if answer == .finished(nil) { allowed(work, to: id) }
         perform(machine.answered(answer, from: id, at: now))
         noteRates(id)
+    }
+
+    /// The kernel has answered a question with yes, or done something.
+    private mutating func allowed(_ work: BrokerMachine.Work, to id: ClientID) {
+        processes[id]?.allowed = work
+        guard case .perform(let action, _) = work, let cookie = found[id], let socket = sockets[cookie] else {
+            return
+        }
+        switch action {
+        case .create: sockets[cookie]?.subflows += 1
+        case .destroy, .reset: sockets[cookie]?.subflows = max(1, socket.subflows) - 1
+        case .announce, .withdraw, .prioritize: break
+        }
     }
 
     private mutating func answer(
@@ -100,7 +123,7 @@ extension BrokerWorld {
                 PassedSocketFacts(
                     isInternet: true, isMPTCP: socket.isMPTCP,
                     isInUse: socket.isListening || socket.token != nil, namespace: socket.namespace,
-                    cookie: socket.cookie))
+                    cookie: socket.cookie, mark: socket.mark))
         case .look(let token):
             guard let socket = sockets.values.first(where: { $0.token == token }) else {
                 found[id] = nil
@@ -112,7 +135,7 @@ extension BrokerWorld {
             return .found(
                 ConnectionFacts(
                     cookie: socket.cookie, user: process.user, remote: socket.remote,
-                    additionalSubflows: UInt8(random.below(3))))
+                    additionalSubflows: socket.subflows))
         case .prepare:
             // A liar holds its sockets for almost as long as the watchdog lets it.
             let time = Duration.microseconds(process.lies ? 1_900 : 2)

@@ -16,8 +16,11 @@ public struct BrokerWorld {
         var isMPTCP = true
         var token: ConnectionToken?
         var remote: IPEndpoint
-        var announced: [UInt8: IPEndpoint] = [:]
+        /// What the peer has announced under each id since it last took that back.
+        var announced: [UInt8: Set<IPEndpoint>] = [:]
+        var mark: UInt32 = 0
         var isListening = false
+        /// Beside the first.
         var subflows: UInt8 = 0
     }
 
@@ -34,6 +37,12 @@ public struct BrokerWorld {
         var nextID: UInt32 = 1
         /// Requests that are not answered, in order.
         var open: [UInt32] = []
+        /// What the one under way asks for.
+        var asked: BrokerRequest?
+        /// What of it the kernel has allowed.
+        var allowed: BrokerMachine.Work?
+        /// What the daemon has said to be attached, and not to be gone.
+        var attached: Set<ConnectionToken> = []
         var work: BrokerMachine.Work?
         /// What came with the packet under way.
         var passed: UInt64?
@@ -60,6 +69,10 @@ public struct BrokerWorld {
     /// How many orders got to the kernel: a world in which nothing happens proves nothing.
     public private(set) var orderCount = 0
     public private(set) var refusalCount = 0
+    /// How many of the orders were subflows.
+    public private(set) var createCount = 0
+    /// Whether the path manager has told something that did not arrive: the daemon hears so next.
+    private var hasLost = false
 
     public init(seed: UInt64) {
         random = WorldRandom(seed: seed)
@@ -95,6 +108,10 @@ public struct BrokerWorld {
     mutating func fault(_ text: String) { faults.append(text) }
 
     private mutating func step() {
+        if hasLost {
+            hasLost = false
+            perform(machine.event(.lost, at: now))
+        }
         switch random.below(24) {
         case 0: arrive()
         case 20...23: if let cookie = anySocket() { connect(cookie) }
@@ -145,6 +162,7 @@ public struct BrokerWorld {
         if random.oneIn(8) { socket.namespace = 2 }
         if random.oneIn(8) { socket.isMPTCP = false }
         if random.oneIn(8) { socket.isListening = true }
+        socket.mark = UInt32(lastCookie % 3)
         sockets[lastCookie] = socket
         processes[id]?.held.append(lastCookie)
         processes[id]?.proved.insert(lastCookie)
@@ -170,15 +188,22 @@ public struct BrokerWorld {
         let event = SubflowEvent.established(
             token, SubflowFacts(local: Self.remote(9), remote: socket.remote), isServer: false,
             deniesJoinToFirst: isDenied)
-        if !random.oneIn(6) { perform(machine.event(event, of: anyUser(), at: now)) }
+        tell(event)
+    }
+
+    /// The path manager tells the daemon something: some of it is lost.
+    private mutating func tell(_ event: SubflowEvent) {
+        guard !random.oneIn(6) else {
+            hasLost = true
+            return
+        }
+        perform(machine.event(event, of: anyUser(), at: now))
     }
 
     private mutating func close(_ cookie: UInt64) {
         guard let socket = sockets.removeValue(forKey: cookie) else { return }
         for id in processes.keys { processes[id]?.held.removeAll { $0 == cookie } }
-        guard let token = socket.token else { return }
-        // Some ends are not told.
-        if !random.oneIn(4) { perform(machine.event(.closed(token), at: now)) }
+        if let token = socket.token { tell(.closed(token)) }
     }
 
     private mutating func announce(_ cookie: UInt64) {
@@ -186,11 +211,12 @@ public struct BrokerWorld {
         let id = UInt8(random.below(4))
         if random.oneIn(4) {
             sockets[cookie]?.announced[id] = nil
+            // A removal that is lost is one that the daemon can't know of.
             perform(machine.event(.removed(token, remoteID: id), at: now))
         } else {
             let remote = Self.remote(random.below(8))
-            sockets[cookie]?.announced[id] = remote
-            perform(machine.event(.announced(token, remoteID: id, remote), of: anyUser(), at: now))
+            sockets[cookie]?.announced[id, default: []].insert(remote)
+            tell(.announced(token, remoteID: id, remote))
         }
     }
 
@@ -223,7 +249,8 @@ public struct BrokerWorld {
             case .hideAnnouncements: break
             }
         }
-        if machine.connectionCount > 4 * limits.connectionsPerUser { fault("too many connections") }
+        if machine.connectionCount > limits.connections { fault("too many connections") }
+        if machine.mostAnnounced > limits.addressesPerPeer { fault("too many addresses of a peer") }
     }
 
     mutating func sent(_ message: BrokerMessage, to id: ClientID) {
@@ -236,13 +263,31 @@ public struct BrokerWorld {
             if !process.tokens.contains(token) {
                 fault("client \(id) is told of \(event), which is none of its own")
             }
-        case .welcome(let number, _), .done(let number), .status(let number, _): close(number, of: id)
-        case .refused(let number, _):
+            if case .closed = event { processes[id]?.attached.remove(token) }
+        case .done(let number):
+            close(number, of: id)
+            noteAttached(process, id)
+        case .welcome(let number, _), .status(let number, _): close(number, of: id)
+        case .refused(let number, let failure):
             refusalCount += 1
+            // The token names another socket by now.
+            if failure.refusal == .alreadyGone, case .order(_, let token)? = process.asked {
+                processes[id]?.attached.remove(token)
+            }
             if number != 0 || process.open.first == 0 { close(number, of: id) }
         }
         // A client that does not read.
         if process.lies, random.oneIn(60) { perform(machine.failedToSend(to: id)) }
+    }
+
+    private mutating func noteAttached(_ process: Process, _ id: ClientID) {
+        switch process.asked {
+        case .attach(let token): processes[id]?.attached.insert(token)
+        case .detach(let token): processes[id]?.attached.remove(token)
+        default: return
+        }
+        let count = processes.values.filter { $0.user == process.user }.map(\.attached.count).reduce(0, +)
+        if count > limits.connectionsPerUser { fault("user \(process.user) has \(count) connections") }
     }
 
     private mutating func close(_ number: UInt32, of id: ClientID) {
@@ -285,9 +330,26 @@ public struct BrokerWorld {
         guard process.tokens.contains(token) else {
             return fault("client \(id) gives an order for \(token), which it has not attached")
         }
-        if case .create(_, _, let remote) = action, let socket = sockets[cookie] {
-            let isKnown = remote == socket.remote || (0..<8).contains { Self.remote($0) == remote }
+        // It was closed since.
+        guard let socket = sockets[cookie] else { return }
+        switch action {
+        case .create(let local, _, let remote):
+            createCount += 1
+            let isKnown = remote == socket.remote || socket.announced.values.contains { $0.contains(remote) }
             if !isKnown { fault("a subflow to \(remote), which was not announced") }
+            let others = processes.filter { $0.key != id && found[$0.key] == cookie }.values.count {
+                if case .perform(.create, _)? = $0.work { true } else { false }
+            }
+            if Int(socket.subflows) + others >= limits.subflowsPerConnection {
+                fault("a subflow beside \(socket.subflows), and \(others) that are being made")
+            }
+            let route = BrokerMachine.Work.route(user: process.user, mark: socket.mark, local, remote)
+            if process.allowed != route { fault("a subflow by another way than was asked about") }
+        case .announce(let local):
+            if process.allowed != .isOwn(local.address) {
+                fault("\(local) is announced, and not asked about")
+            }
+        case .withdraw, .destroy, .reset, .prioritize: break
         }
     }
 

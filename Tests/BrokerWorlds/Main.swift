@@ -16,17 +16,20 @@ enum Main {
         }
         let count = arguments.first.flatMap { UInt64($0) } ?? 1_000
         let first = arguments.dropFirst().first.flatMap { UInt64($0) } ?? 0
-        var (orders, refusals, broken) = (0, 0, 0)
+        var (orders, creates, refusals, broken) = (0, 0, 0, 0)
         for seed in first..<(first + count) {
             var world = BrokerWorld(seed: seed)
             world.run()
             orders += world.orderCount
+            creates += world.createCount
             refusals += world.refusalCount
             if let fault = world.faults.first {
                 broken += 1
                 print("world \(seed): \(fault)")
             }
         }
-        print("\(count) worlds: \(orders) orders, \(refusals) refusals, \(broken) worlds broke a rule")
+        print(
+            "\(count) worlds: \(orders) orders (\(creates) subflows), \(refusals) refusals, \(broken) worlds broke a rule"
+        )
     }
 }

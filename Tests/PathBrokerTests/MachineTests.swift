@@ -131,6 +131,45 @@ struct MachineTests {
         #expect(world.machine.connectionCount == 2)
     }
 
+    @Test(
+        "what is asked about and made when the connection becomes another client's keeps to the owner and the limit"
+    )
+    func takenOver() {
+        var limits = BrokerLimits()
+        limits.subflowsPerConnection = 2
+        var world = World(limits, clients: [1_000, 1_000, 1_000])
+        _ = world.attach(1, Self.token)
+        _ = world.ask(1, .order(Self.create, Self.token))
+        let first = world.lastRequest
+        guard case .work(1, .route)? = world.answer(1, .found(World.facts)).first else {
+            return #expect(Bool(false))
+        }
+        _ = world.attach(2, Self.token)
+        #expect(
+            world.answer(1, .finished(nil)) == [.send(1, .refused(id: first, BrokerFailure(.foreignToken)))])
+        // The kernel is making one for the second when the third takes the connection.
+        _ = world.ask(2, .order(Self.create, Self.token))
+        _ = world.answer(2, .found(World.facts))
+        #expect(world.answer(2, .finished(nil)) == [.work(2, .perform(Self.create, Self.token))])
+        _ = world.attach(3, Self.token)
+        _ = world.ask(3, .order(Self.create, Self.token))
+        var facts = World.facts
+        facts.additionalSubflows = 1
+        #expect(world.answer(3, .found(facts)) == [.send(3, world.refused(.tooManySubflows))])
+    }
+
+    @Test("announcements of before a loss are not believed: the token may be another connection's by now")
+    func lostAnnouncements() {
+        var world = World(clients: [1_000])
+        let there = IPEndpoint("198.51.100.9:443")!
+        _ = world.machine.event(.announced(Self.token, remoteID: 4, there), of: 1_000, at: world.now)
+        _ = world.machine.event(.lost, at: world.now)
+        #expect(world.attach(1, Self.token) == [.send(1, world.done)])
+        let local = SubflowAction.LocalAddress(IPAddress("192.0.2.2")!, id: 1)
+        _ = world.ask(1, .order(.create(local, isBackup: false, remote: there), Self.token))
+        #expect(world.answer(1, .found(World.facts)) == [.send(1, world.refused(.foreignRemote))])
+    }
+
     @Test("a token that another connection has by now belongs to no client")
     func reusedToken() {
         var world = World(clients: [1_000])

@@ -5,16 +5,19 @@ import Testing
 struct WorldsTests {
     @Test("no order for a connection of another, no limit broken, nothing kept of those that have gone")
     func worlds() {
-        var (orders, refusals) = (0, 0)
+        var (orders, creates, refusals) = (0, 0, 0)
         for seed in 0..<300 as Range<UInt64> {
             var world = BrokerWorld(seed: seed)
             world.run()
             #expect(world.faults.isEmpty, "world \(seed): \(world.faults)")
             orders += world.orderCount
+            creates += world.createCount
             refusals += world.refusalCount
         }
         // A world in which nothing happens proves nothing.
-        #expect(orders > 300 && refusals > 3_000, "\(orders) orders, \(refusals) refusals")
+        #expect(
+            orders > 300 && creates > 100 && refusals > 3_000,
+            "\(orders) orders, \(creates) subflows, \(refusals) refusals")
     }
 
     @Test("damaged packets trap no reader")

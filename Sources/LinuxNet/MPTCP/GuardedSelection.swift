@@ -27,6 +27,8 @@ package final class GuardedSelection: Sendable {
         var entry: SysctlJournal.OpenEntry
         var change: Change?
         var last: UInt64 = 0
+        /// For how long the changes were made that the watchdog has put back, until their threads hear of it.
+        var lengths: [UInt64: Duration] = [:]
         var heldUp: UInt64 = 0
 
         init(_ entry: SysctlJournal.Entry) { self.entry = SysctlJournal.OpenEntry(entry) }
@@ -76,7 +78,8 @@ package final class GuardedSelection: Sendable {
         /// had, or any. EWOULDBLOCK where others changed the setting for longer than `patience`, or this thread got no
         /// processor. What else the kernel says.
         package var failure: SystemError?
-        /// For how long the setting was changed.
+        /// For how long the setting was changed, as it was measured; zero where the administrator has chosen the userspace path
+        /// manager.
         package var changed = Duration.zero
     }
 
@@ -123,12 +126,11 @@ package final class GuardedSelection: Sendable {
         let change = try begin()
         // A thread that waits for a lock gives its processor up; one that is preempted doesn't.
         let pauses = mp_voluntary_pauses()
-        let begun = MonotonicTime.now
         let result = disconnect(number)
         let failure = result < 0 ? errno : 0
         let hasWaited = mp_voluntary_pauses() != pauses
-        let isOurs = end(change)
-        changed += min(begun.duration(to: .now), Self.limit)
+        let (isOurs, length) = end(change)
+        changed += length
         guard isOurs else {
             guard hasWaited else { return false }
             throw SystemError(
@@ -191,26 +193,32 @@ package final class GuardedSelection: Sendable {
         }
     }
 
-    /// - Returns: false where the watchdog was first.
-    private func end(_ number: UInt64) -> Bool {
-        let isOurs = state.withLock { state in
-            guard state.change?.number == number else { return false }
-            putBack(&state)
-            return true
+    /// - Returns: false where the watchdog was first; and for how long the setting was changed.
+    private func end(_ number: UInt64) -> (isOurs: Bool, length: Duration) {
+        let (isOurs, length) = state.withLock { state in
+            guard state.change?.number == number else {
+                return (false, state.lengths.removeValue(forKey: number) ?? .zero)
+            }
+            return (true, putBack(&state))
         }
         if isOurs { gate.signal() }
-        return isOurs
+        return (isOurs, length)
     }
 
     /// Under the lock. Only our own value is put back; the entry outlives a failure, for the next process to try.
-    private func putBack(_ state: inout State) {
+    ///
+    /// - Returns: for how long the setting was changed.
+    private func putBack(_ state: inout State) -> Duration {
         arm(.zero)
-        guard let change = state.change.take(), let original = change.original else { return }
+        guard let change = state.change.take(), let original = change.original else { return .zero }
         if (try? file.selectsUserspace) == true {
             // Once more where it fails: what stays there stays for every program.
-            guard (try? file.write(original)) != nil || (try? file.write(original)) != nil else { return }
+            guard (try? file.write(original)) != nil || (try? file.write(original)) != nil else {
+                return change.begun.duration(to: .now)
+            }
         }
-        state.entry.remove()
+        defer { state.entry.remove() }
+        return change.begun.duration(to: .now)
     }
 
     // MARK: The watchdog
@@ -225,11 +233,11 @@ package final class GuardedSelection: Sendable {
     private func alarmRang() -> Bool {
         let wasHeldUp = state.withLock { state in
             // An alarm of the change before may be heard late; this one's is to come.
-            guard let begun = state.change?.begun, begun.duration(to: .now) >= Self.limit else {
-                return false
-            }
+            guard let begun = state.change?.begun, let number = state.change?.number,
+                begun.duration(to: .now) >= Self.limit
+            else { return false }
             state.heldUp += 1
-            putBack(&state)
+            state.lengths[number] = putBack(&state)
             return true
         }
         if wasHeldUp { gate.signal() }

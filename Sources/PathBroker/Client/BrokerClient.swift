@@ -6,8 +6,9 @@
 //        └──────── a pause ◄─────────────────────┴──────────────┘
 //
 // A daemon that is stopped costs the first request `answerPatience`, and those after it nothing: until something is
-// answered, `canAnswer` is false. After `silence` the connection is given up, so that the daemon, when it goes on, finds
-// no orders of long ago: it reads nothing that a client left behind. Sockets in use are passed in envelopes, and taken back
+// answered, `isReady` is false. After `silence` the connection is given up, so that the daemon, when it goes on, finds
+// no orders of long ago: it reads nothing that a client left behind. The next socket asks for a welcome again, for
+// `welcomePatience`; those after it wait for nothing. Sockets in use are passed in envelopes, and taken back
 // where no answer comes: in a daemon's queue they would stay open after their programs have closed them.
 
 import LinuxNet

@@ -10,7 +10,9 @@ extension BrokerMachine {
         _ event: SubflowEvent, of user: UInt32? = nil, at now: MonotonicTime
     ) -> [Action] {
         guard event != .lost else {
-            // Whatever is kept may have ended since.
+            // Whatever is kept may have ended since. What was announced may be taken back, or of a connection that had the token
+            // before.
+            early = EarlyEvents()
             let greeted = clients.filter { $0.value.hasGreeted && !$0.value.isDropped }.keys.sorted()
             return greeted.map { .send($0, .event(.lost)) }
                 + (connections.isEmpty ? [] : [.verify(connections.keys.sorted { $0.value < $1.value })])

@@ -131,6 +131,13 @@ extension BrokerMachine {
         case (.checking, .finished(nil)): return attach(id, client, request)
         case (.asking, .finished(nil)):
             guard case .order(let action, let token) = request.content else { return [] }
+            // It may have become another's meanwhile, and its peer may have taken the address back.
+            guard let connection = connections[token], connection.owner == id else {
+                return refuse(id, request.id, .foreignToken)
+            }
+            if case .create(_, _, let remote) = action, !connection.mayReach(remote) {
+                return refuse(id, request.id, .foreignRemote)
+            }
             return step(id, .performing, .perform(action, token), at: now)
         case (.performing, .finished(let failure)), (.checking, .finished(let failure)),
             (.asking, .finished(let failure)):
@@ -199,7 +206,9 @@ extension BrokerMachine {
         switch action {
         case .create(let local, _, let remote):
             guard connection.mayReach(remote) else { return refuse(id, request.id, .foreignRemote) }
-            if let count = facts.additionalSubflows, Int(count) >= limits.subflowsPerConnection {
+            // Of a client whose connection it was before, one may be under way.
+            let others = clients.values.count { $0.request?.makesSubflow(of: token) ?? false }
+            if let count = facts.additionalSubflows, Int(count) + others >= limits.subflowsPerConnection {
                 return refuse(id, request.id, .tooManySubflows)
             }
             return step(
@@ -248,6 +257,14 @@ extension BrokerMachine {
 
     private mutating func finish(_ id: ClientID, _ message: BrokerMessage) -> [Action] {
         [.send(id, message)] + endRequest(id)
+    }
+}
+
+extension BrokerMachine.Request {
+    /// Whether the kernel is making a subflow for it.
+    fileprivate func makesSubflow(of token: ConnectionToken) -> Bool {
+        if step == .performing, case .order(.create, token) = content { return true }
+        return false
     }
 }
 

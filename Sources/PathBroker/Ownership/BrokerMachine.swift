@@ -170,6 +170,8 @@ package struct BrokerMachine: Sendable {
     package var userCount: Int { users.count }
     /// How many connections are attached.
     package var connectionCount: Int { connections.count }
+    /// How many addresses are kept of the peer that has announced most.
+    package var mostAnnounced: Int { connections.values.map(\.announced.count).max() ?? 0 }
 
     /// - Parameter user: whose clients are told of one by one; nil for all.
     package func status(for user: UInt32?) -> BrokerStatus {

@@ -27,7 +27,8 @@ struct GuardedSelectionTests {
                 return 0
             }
             #expect(outcome.failure?.errno == ETIMEDOUT)
-            #expect(outcome.changed >= GuardedSelection.limit)
+            // Measured: not until the held thread went on.
+            #expect(outcome.changed >= GuardedSelection.limit && outcome.changed < .milliseconds(1_500))
             ended.withLock { $0 = true }
         }
         try await Program.wait("the change") { begun.withLock { $0 } }
@@ -69,7 +70,8 @@ struct GuardedSelectionTests {
         let never = selection.tryToSelect(for: socket) { _ in busy(until: false) }
         #expect(never.failure?.errno == EWOULDBLOCK)
         #expect(attempts == 3)
-        #expect(never.changed >= .milliseconds(6))
+        // As measured: each a little longer than the limit.
+        #expect(never.changed > .milliseconds(6))
         #expect(Self.setting == "kernel")
     }
 
@@ -114,7 +116,8 @@ struct GuardedSelectionTests {
         let selection = try GuardedSelection(journal: journal)
         #expect(Self.setting == "kernel")
         try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
-        try selection.select(for: try StreamSocket.makeDescriptor(.ipv4, .mptcp))
+        let outcome = selection.tryToSelect(for: try StreamSocket.makeDescriptor(.ipv4, .mptcp))
+        #expect(outcome.failure == nil && outcome.changed == .zero)
         #expect(Self.setting == "userspace")
     }
 }
