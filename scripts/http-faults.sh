@@ -4,8 +4,8 @@
 #     scripts/http-faults.sh [FOLDER OF THE PROGRAMS]
 #
 # 100 MB through ten faults (with MPTCP, and over TCP alone), downloads and uploads that are killed 50 times. Each has to come whole,
-# by SHA-256. How many bytes of TCP's payload came beyond those, at the client's interfaces, is printed for downloads through faults;
-# for uploads how many left, of which some were lost. It takes some minutes. `swift build --product httpprobe` and `--product mplab` make the programs.
+# by SHA-256. How many bytes of TCP's payload came twice is printed for those through faults: at the client's interfaces, or the
+# server's. It takes some minutes. `swift build --product httpprobe` and `--product mplab` make the programs.
 set -u
 programs=$(cd "${1:-.build/debug}" && pwd)
 export PATH=$programs:$PATH
@@ -39,27 +39,26 @@ faults() {
         esac
     done
 }
-# counted KEY COMMAND…: how many bytes of payload were received or sent over both links, beyond 100 MB.
-counted() {
-    key=$1; shift
-    python3 "$count" wlan0 python3 "$count" wwan0 "$@" > counts
-    grep -v "^{" counts
-    grep "^{" counts | python3 -c "
+# beyond: how many bytes of payload the counts say were received, beyond 100 MB.
+beyond() {
+    grep "^{" | python3 -c "
 import json, sys
-beyond = sum(json.loads(line)[sys.argv[1]] for line in sys.stdin) - 100_000_000
-print(sys.argv[1], \"beyond 100 MB:\", beyond, f\"({beyond / 1e6:.2f} %)\")" $key
+beyond = sum(json.loads(line)[\"received\"] for line in sys.stdin) - 100_000_000
+print(\"received beyond 100 MB:\", beyond, f\"({beyond / 1e6:.2f} %)\")"
 }
 '
 slow=(--wifi rtt=20ms,rate=35mbit,queue=40ms --cellular rtt=40ms,rate=35mbit,queue=40ms)
 for server in "" --tcp-only-server; do
     output=$(mplab run --quiet $server "${slow[@]}" -- bash -c "$faults"'
         cd "$(mktemp -d)"
-        counted received httpprobe download http://server/100000000 film & probe=$!
+        python3 "$count" wlan0 python3 "$count" wwan0 httpprobe download http://server/100000000 film > counts & probe=$!
         faults & injector=$!
         begun=$(date +%s)
         wait $probe
         echo "seconds $(($(date +%s) - begun))"
         if kill $injector 2> killed; then echo "the download ended before the last fault"; fi
+        grep -v "^{" counts
+        beyond < counts
         sha256sum < film | cut -c 1-64
         curl -s http://server/sha256/100000000 | cut -c 1-64')
     check "100 MB download, ten faults${server:+, TCP alone}" "$output"
@@ -80,7 +79,11 @@ output=$(mplab run --quiet "${links[@]}" -- bash -c '
 check "100 MB download, killed at random moments" "$output"
 
 for kills in 0 50; do
-    output=$(mplab run --quiet --serve 'exec httpprobe serve 80' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
+    shared=$(mktemp -d)
+    export shared
+    # The server's interface is counted until the client has ended.
+    output=$(mplab run --quiet --serve 'httpprobe serve 80 &
+        exec python3 "$count" eth0 sh -c "until test -e $shared/over; do sleep 0.1; done" > $shared/counting' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
         cd "$(mktemp -d)"
         head -c 100000000 /dev/urandom > film
         for _ in $(seq 100); do if curl -s -o /dev/null http://server/; then break; fi; sleep 0.1; done
@@ -95,13 +98,15 @@ for kills in 0 50; do
             done
             echo "killed $kill"
         fi
+        httpprobe upload film http://server/film
         if [ $kills = 0 ]; then
-            counted sent httpprobe upload film http://server/film
-        else
-            httpprobe upload film http://server/film
+            kill $injector 2> killed && echo "the upload ended before the last fault"
+            touch $shared/over
+            for _ in $(seq 100); do if [ -s $shared/counting ]; then break; fi; sleep 0.1; done
+            beyond < $shared/counting
         fi
-        if [ $kills = 0 ]; then kill $injector 2> killed && echo "the upload ended before the last fault"; fi
         sha256sum < film | cut -c 1-64' | awk '/^[0-9a-f]+$/ { digests = digests $0 "\n"; next } { print } END { printf "%s", digests }')
+    rm -rf "$shared"
     check "100 MB upload, $([ $kills = 0 ] && echo ten faults || echo killed at random moments)" "$output"
 done
 exit $failed

@@ -55,6 +55,9 @@ def listen(port, serve):
     listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, MPTCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    # Every connection has its listener's; CONGESTION names one, as tcp(7) does.
+    if "CONGESTION" in os.environ:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, os.environ["CONGESTION"].encode())
     listener.bind(("::", port))
     listener.listen(512)
 
