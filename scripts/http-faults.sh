@@ -18,7 +18,7 @@ links=(--wifi rtt=20ms,rate=100mbit,queue=40ms --cellular rtt=40ms,rate=100mbit,
 check() {
     mapfile -t last < <(tail -n 2 <<< "$2")
     if [ "${#last[0]}" = 64 ] && [ "${last[0]}" = "${last[1]}" ]; then
-        echo "$1: whole; $(grep -E '^(resumed|killed|received|sent|failed|seconds)' <<< "$2" | tr '\n' ' ')"
+        echo "$1: whole; $(grep -E '^(resumed|killed|received|failed|seconds)' <<< "$2" | tr '\n' ' ')"
     else
         echo "$1: NOT WHOLE: $2"
         failed=1
