@@ -83,7 +83,7 @@ for kills in 0 50; do
     export shared
     # The server's interface is counted until the client has ended.
     output=$(mplab run --quiet --serve 'httpprobe serve 80 &
-        exec python3 "$count" eth0 sh -c "until test -e $shared/over; do sleep 0.1; done" > $shared/counting' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
+        exec python3 "$count" eth0 sh -c "until test -e \"\$shared/over\"; do sleep 0.1; done" > "$shared/counting"' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
         cd "$(mktemp -d)"
         head -c 100000000 /dev/urandom > film
         for _ in $(seq 100); do if curl -s -o /dev/null http://server/; then break; fi; sleep 0.1; done
@@ -101,9 +101,9 @@ for kills in 0 50; do
         httpprobe upload film http://server/film
         if [ $kills = 0 ]; then
             kill $injector 2> killed && echo "the upload ended before the last fault"
-            touch $shared/over
-            for _ in $(seq 100); do if [ -s $shared/counting ]; then break; fi; sleep 0.1; done
-            beyond < $shared/counting
+            touch "$shared/over"
+            for _ in $(seq 100); do if [ -s "$shared/counting" ]; then break; fi; sleep 0.1; done
+            beyond < "$shared/counting"
         fi
         sha256sum < film | cut -c 1-64' | awk '/^[0-9a-f]+$/ { digests = digests $0 "\n"; next } { print } END { printf "%s", digests }')
     rm -rf "$shared"

@@ -126,12 +126,13 @@ static int is_refused(int level, int name) {
     return level == SOL_SOCKET ? name == SO_ZEROCOPY || name == SO_OOBINLINE : name == TCP_REPAIR || name == TCP_ULP;
 }
 
-// Whether a socket lacks an option because it is of MPTCP. One that has fallen back to TCP has those of TCP.
+// Whether the kernel refuses a socket an option because it is of MPTCP. Once it has fallen back to TCP it has most of TCP's.
 static int is_lacking(int socket, int level, int name) {
     int value = 0;
     socklen_t length = sizeof value;
     if (trap_option(socket, SO_PROTOCOL) != TRAP_PROTOCOL_MPTCP) return 0;
-    // A value of no length no socket takes: one that has the option says EINVAL. Of what is swallowed MPTCP says so, too.
+    // No socket takes a value of no length: one that has the option refuses it with EINVAL, and changes nothing. So do MPTCP's
+    // sockets with those of TCP's options that are taken as set: these can't be read either.
     int result = level == SOL_SOCKET || is_refused(level, name) ? setsockopt(socket, level, name, &value, 0)
         : getsockopt(socket, level, name, &value, &length);
     return result != 0 && (errno == EOPNOTSUPP || errno == ENOPROTOOPT);

@@ -21,9 +21,8 @@ extension ProgramPolicy {
     /// From then on a handshake is looked at less often.
     private static let longHandshake = Duration.seconds(3)
     private static let lateLook = Duration.milliseconds(500)
-    /// From then on it is asked whether its destination answers over other interfaces, which has so long to answer.
+    /// From then on it is asked whether its destination answers over other interfaces.
     private static let slowHandshake = Duration.milliseconds(300)
-    private static let examination = Duration.seconds(1)
     /// The kernel's own patience is some 130 s.
     private static let longestHandshake = Duration.seconds(200)
     private static let mostLoans = 1_024
@@ -98,8 +97,9 @@ extension ProgramPolicy {
             if waited >= Self.slowHandshake, !look.isExamined, let socket = ledger[cookie],
                 let destination = socket.destination, let interface = socket.interface
             {
-                look.isExamined = true
-                chooser.examine(destination, over: interface, patience: Self.examination)
+                look.isExamined = chooser.examine(destination, over: interface) { [weak self] in
+                    self?.looks[cookie] != nil
+                }
             }
             let longest = waited < Self.longHandshake ? Self.longestLook : Self.lateLook
             look.pause = min(look.pause * 2, longest)

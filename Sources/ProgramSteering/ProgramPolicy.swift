@@ -60,6 +60,8 @@ package final class ProgramPolicy: @unchecked Sendable {
 
     /// How long the first snapshot and the first sockets are waited for before calls are taken all the same.
     private static let beginning = Duration.seconds(1)
+    /// As the guard's (`REPORT_PATIENCE`).
+    private static let reportPatience = Duration.seconds(3)
     /// How much longer a connect waits whose socket `mpathd` has begun to prepare: less than the trap (`GRACE`, `BLOCKING_GRACE`).
     private static let grace = Duration.milliseconds(80)
     private static let blockingGrace = Duration.milliseconds(950)
@@ -92,13 +94,19 @@ package final class ProgramPolicy: @unchecked Sendable {
         do throws(SystemError) {
             try channel.begin(
                 { [unowned self] message, descriptor in ingest(message, descriptor) },
-                whenOver: { [unowned self] in over() })
+                whenOver: { [unowned self] in
+                    over()
+                    // What would end this process where the report finds no reader has ended.
+                    _ = thread.schedule(at: .now.advanced(by: Self.reportPatience)) {
+                        ProcessEnvironment.exit(0)
+                    }
+                })
         } catch {
             // The trap goes on without.
             ProcessEnvironment.exit(1)
         }
         chooser.begin { [self] in pathsChanged() }
-        reserve.begin { [self] in becomeReady() }
+        reserve.begin { [self] isNeeded in becomeReady(isLate: !isNeeded) }
         _ = thread.schedule(at: .now.advanced(by: Self.beginning)) { [self] in becomeReady(isLate: true) }
     }
 

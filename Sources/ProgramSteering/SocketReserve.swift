@@ -10,7 +10,7 @@ final class SocketReserve {
     private let channel: TrapChannel
     private let configuration: ProgramPolicy.Configuration
     private let thread: EventThread
-    private var whenFilled: (() -> Void)?
+    private var whenFilled: ((_ isNeeded: Bool) -> Void)?
 
     private var plan = ReservePlan()
     /// Levels of sockets that the program may get, by cookie.
@@ -42,8 +42,9 @@ final class SocketReserve {
         )
     }
 
-    /// - Parameter whenFilled: called when `isFilled` has become true.
-    func begin(whenFilled: @escaping () -> Void) {
+    /// - Parameter whenFilled: called when `isFilled` has become true; with false where no socket is kept for later, because none
+    ///   could be given.
+    func begin(whenFilled: @escaping (_ isNeeded: Bool) -> Void) {
         self.whenFilled = whenFilled
         for family in [IPAddress.Family.ipv4, .ipv6] { refill(family) }
     }
@@ -61,10 +62,11 @@ final class SocketReserve {
     ///
     /// - Returns: how the socket can be steered; nil where this policy has not made it.
     func given(_ message: trap_message) -> ControlLevel? {
+        let level = levels.removeValue(forKey: message.cookie)
         unprepared[message.cookie] = nil
         if kept.remove(message.cookie) != nil { plan.taken(message.addressFamily) }
         refill(message.addressFamily)
-        return levels.removeValue(forKey: message.cookie)
+        return level
     }
 
     /// Gives a call that waits its socket.
@@ -111,7 +113,7 @@ final class SocketReserve {
     }
 
     private func refill(_ family: IPAddress.Family) {
-        guard !configuration.isStrict || isSteering else { return noteFilled() }
+        guard !configuration.isStrict || isSteering else { return noteFilled(isNeeded: false) }
         let deadline = MonotonicTime.now.advanced(by: Self.patience)
         for _ in 0..<plan.order(family) {
             make(family, until: deadline) { [self] made in
@@ -126,10 +128,10 @@ final class SocketReserve {
         }
     }
 
-    private func noteFilled() {
+    private func noteFilled(isNeeded: Bool = true) {
         guard !isFilled else { return }
         isFilled = true
-        whenFilled?()
+        whenFilled?(isNeeded)
     }
 
     private func handForLater(

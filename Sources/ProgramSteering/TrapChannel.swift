@@ -43,6 +43,7 @@ final class TrapChannel {
                 body(message, descriptor.number)
             case 0:
                 registration.take().map(thread.remove)
+                backlog = []
                 return whenOver()
             case -2: continue
             default: return
@@ -57,6 +58,7 @@ final class TrapChannel {
     ///
     /// - Parameter socket: one for the trap to have, too.
     func send(_ message: trap_message, passing socket: SuppliedSocket? = nil) {
+        guard registration != nil else { return }
         guard backlog.isEmpty else { return keep(message, socket) }
         if !transmit(message, socket) { keep(message, socket) }
     }

@@ -25,14 +25,19 @@ package final class PathChooser: @unchecked Sendable {
     private let policy: PathPolicy
     private let refusesUnknown: Bool
     private let probes: TCPProbes
+    /// Others than those that a connect waits for, which would take their places.
+    private let examinations: TCPProbes
     private var listener: SnapshotListener?
     private var observation: SuspicionObservation?
     private var isExamining = false
+    private var silences: [Silence: MonotonicTime] = [:]
+    private var whenChanged: (@Sendable () -> Void)?
 
     /// - Parameter refusesUnknown: whether an interface that is not known is not to be used, because others are prohibited.
     package init(_ monitor: PathMonitor, _ policy: PathPolicy, refusesUnknown: Bool = false) {
         (self.monitor, self.policy, self.refusesUnknown) = (monitor, policy, refusesUnknown)
         probes = TCPProbes(monitor.runtime.thread)
+        examinations = TCPProbes(monitor.runtime.thread)
     }
 
     /// Begins to watch the paths.
@@ -42,6 +47,7 @@ package final class PathChooser: @unchecked Sendable {
     package func begin(_ body: @escaping @Sendable () -> Void) {
         let thread = monitor.runtime.thread
         thread.checkIsolated()
+        whenChanged = body
         let listener = SnapshotListener { _ in body() }
         self.listener = listener
         monitor.lifetime.start()
@@ -72,10 +78,11 @@ package final class PathChooser: @unchecked Sendable {
             monitor.candidatePaths.paths(of: snapshot, policy), addresses: [address],
             port: destination.port, protocols: [.mptcp], route: runtime.routes.route)
         let suspects = monitor.suspicions.suspects(in: snapshot, at: .now)
+        let remote = IPEndpoint(address, port: destination.port)
         let ways = list.branches.compactMap(\.first).map {
             Way(
                 interface: $0.interface, name: $0.interfaceName,
-                isSuspect: suspects.contains($0.interface))
+                isSuspect: suspects.contains($0.interface) || isSilent(remote, over: $0.interface))
         }
         if !ways.isEmpty { return .bind(ways) }
         if list.omissions.contains(where: { $0.refusal != nil }) { return .refuse }
@@ -110,34 +117,67 @@ package final class PathChooser: @unchecked Sendable {
         _ = thread.schedule(at: .now.advanced(by: patience)) { answer.settle(nil) }
     }
 
-    /// Looks why a handshake has had no answer for long: where its destination answers over another interface, and over its own
-    /// does not, that one is suspect from then on. One such look is under way at most.
+    /// Looks why a handshake has had no answer for long. Where its destination answers over another interface and over its own does
+    /// not, the next connections there are made as over a suspect path; with a second such host the path is suspect for all.
     ///
     /// - Parameters:
     ///   - name: the interface that the connection was bound to.
-    ///   - patience: how long answers may take.
-    package func examine(_ destination: IPEndpoint, over name: String, patience: Duration) {
+    ///   - isUnanswered: asked at the end whether the handshake itself is still without an answer.
+    /// - Returns: false where nothing is looked at: another look is under way, or there is no other interface.
+    package func examine(
+        _ destination: IPEndpoint, over name: String, isUnanswered: @escaping () -> Bool
+    ) -> Bool {
         guard !isExamining, case .bind(let ways) = choose(for: destination),
             let own = ways.first(where: { $0.name == name }), !own.isSuspect,
             let other = ways.first(where: { $0.name != name && !$0.isSuspect })
-        else { return }
+        else { return false }
         isExamining = true
         let remote = IPEndpoint(destination.address.unmapped, port: destination.port)
         let (ownAnswer, otherAnswer) = (Answer(), Answer())
-        let hasLeft = probes.start(to: remote, over: own.interface) { ownAnswer.hasCome = true }
-        probes.start(to: remote, over: other.interface) { otherAnswer.hasCome = true }
-        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: patience)) { [self] in
+        let hasLeft = examinations.start(to: remote, over: own.interface) { ownAnswer.hasCome = true }
+        examinations.start(to: remote, over: other.interface) { otherAnswer.hasCome = true }
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: Self.examination)) { [self] in
             isExamining = false
-            guard hasLeft, otherAnswer.hasCome, !ownAnswer.hasCome,
-                let path = monitor.latestPath?.interface(own.interface)
-            else { return }
-            monitor.suspicions.silent(path, at: .now)
+            guard hasLeft, otherAnswer.hasCome, !ownAnswer.hasCome, isUnanswered() else { return }
+            noteSilence(of: remote, over: own.interface)
         }
+        return true
+    }
+
+    private func noteSilence(of remote: IPEndpoint, over interface: InterfaceIndex) {
+        let now = MonotonicTime.now
+        silences = silences.filter { $0.value.duration(to: now) < PathSuspicions.lifetime }
+        let isSecond = silences.keys.contains {
+            $0.interface == interface && $0.remote.address != remote.address
+        }
+        if silences.count < Self.mostSilences {
+            silences[Silence(remote: remote, interface: interface)] = now
+        }
+        // A firewall may keep one host's packets from one network.
+        if isSecond, let path = monitor.latestPath?.interface(interface) {
+            monitor.suspicions.silent(path, at: now)
+        }
+        whenChanged?()
+    }
+
+    private func isSilent(_ remote: IPEndpoint, over interface: InterfaceIndex) -> Bool {
+        silences[Silence(remote: remote, interface: interface)].map {
+            $0.duration(to: .now) < PathSuspicions.lifetime
+        } ?? false
+    }
+
+    /// A destination that did not answer over an interface, and did over another.
+    private struct Silence: Hashable {
+        var remote: IPEndpoint
+        var interface: InterfaceIndex
     }
 
     /// On the event thread.
     private final class Answer: @unchecked Sendable { var hasCome = false }
 
+    /// The kernel repeats a SYN after a second: one that was lost has its answer by then, as a rule.
+    private static let examination = Duration.milliseconds(1_500)
+    private static let mostSilences = 64
     private static let mostProbed = 3
 
     /// On the event thread.

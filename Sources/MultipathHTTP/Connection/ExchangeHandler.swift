@@ -198,14 +198,8 @@
 
         func channelReadComplete(context: ChannelHandlerContext) {
             if let exchange { handOver(to: exchange) }
-            tellArrival()
+            arrival.take()?.tell()
             context.fireChannelReadComplete()
-        }
-
-        private func tellArrival() {
-            let told = arrival
-            arrival = nil
-            told?.tell()
         }
 
         /// Gives the reader what has arrived: all that one turn of the loop has read at once, for each handover may wake a thread.
@@ -264,11 +258,11 @@
             _ exchange: Exchange, _ result: Result<HTTPFields?, any Error>, isReusable: Bool,
             isAbandoned: Bool = false
         ) {
-            let ending = exchange.settle(result)
+            let (ending, arrival) = (exchange.settle(result), arrival.take())
             if isAbandoned { abandoned() }
             ended(isReusable)
             ending?.tell()
-            tellArrival()
+            arrival?.tell()
         }
 
         private func leave() {
