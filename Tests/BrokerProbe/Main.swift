@@ -9,6 +9,8 @@
 //   flood SOCKET SECONDS     sends garbage and requests as fast as it can
 //   unread SOCKET COUNT      connects so often, asks each time until it is dropped, reads nothing and keeps the sockets;
 //                            prints how many have more to read than a refusal, how many that, and the KiB of all
+//   own-end SOCKET COUNT     so many clients that read nothing pass their own socket in a packet that the daemon does not come
+//                            to, and go
 //   stop SOCKET              takes a connection of the daemon's and stops in the middle
 
 import CLinux
@@ -32,6 +34,7 @@ enum Main {
         case ("setting", 2): try setting(.milliseconds(Int(arguments[1]) ?? 1))
         case ("flood", 3): try flood(arguments[1], .seconds(Int(arguments[2]) ?? 1))
         case ("unread", 3): try unread(arguments[1], Int(arguments[2]) ?? 1)
+        case ("own-end", 3): try passOwnEnds(arguments[1], Int(arguments[2]) ?? 1)
         case ("stop", 2):
             let client = try ProbeClient(arguments[1])
             _ = client.transmit(BrokerRequest.status.packet(id: 1), [])
@@ -124,6 +127,17 @@ enum Main {
         let (long, short) = (sizes.count { $0 > 1_000 }, sizes.count { (1...1_000).contains($0) })
         say("\(long) unread, \(short) refusals, \(sizes.reduce(0, +) / 1_024) KiB")
         raise(SIGSTOP)
+    }
+
+    private static func passOwnEnds(_ path: String, _ count: Int) throws {
+        var passed = 0
+        while passed < count {
+            guard let client = try? ProbeClient(path) else { continue }
+            // They keep the daemon busy. To a packet without bytes it takes the client for gone: what follows stays unreceived.
+            let asked = (2...33).allSatisfy { client.transmit(BrokerRequest.status.packet(id: $0), []) }
+            if asked, client.transmit([], []), client.transmit([1], [client.socket.number]) { passed += 1 }
+        }
+        say("\(passed) passed their own end")
     }
 
     private static func flood(_ path: String, _ duration: Duration) throws {

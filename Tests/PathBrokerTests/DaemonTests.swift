@@ -131,11 +131,22 @@ struct DaemonTests {
         #expect(
             result.outputText.replacing(/, [0-9]+ KiB/, with: "") == """
                 16 unread, 4 refusals
-                clients      21
+                clients      17
                 none: ["end": 1]
                 1 prepared
 
                 """, "\(result.outputText)")
+    }
+
+    @Test("a client that passes its own end and is gone leaves nothing behind")
+    func ownEnd() async throws {
+        let result = try await run(
+            """
+            $user "$bin/broker-probe" own-end $MPATHD_SOCKET 4
+            wait_for "the end of the clients" bash -c '"$bin/mpathd" --status | grep -q "clients      1$"'
+            """)
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.outputText == "4 passed their own end\n", "\(result.outputText)")
     }
 
     @Test("has an unprivileged mpconnect survive a silent Wi-Fi, and says so")

@@ -355,6 +355,9 @@ struct MachineTests {
             world.machine.connected(2, user: 1_000, process: 2, at: world.now)
                 == [.send(2, refusal), .drop(2)])
         #expect(world.machine.connected(3, user: 1_000, process: 3, at: world.now) == [.drop(3)])
+        // The places that are taken.
+        #expect(world.machine.status(for: nil).clientCount == 1)
+        #expect(world.machine.status(for: nil).clients.count == 1)
         #expect(
             world.machine.connected(4, user: 2_000, process: 4, at: world.now) == [])
         // One that was refused has no client's place.

@@ -42,6 +42,20 @@ struct ProtocolTests {
         return status
     }
 
+    @Test("the buffer of one client holds an event of each connection of its user")
+    func eventsFit() {
+        let address = "[2001:db8:1234:5678:9abc:def0:1234:5678]:54321"
+        let facts = SubflowFacts(
+            local: IPEndpoint(address)!, remote: IPEndpoint(address)!, localID: 255, remoteID: 255,
+            isBackup: false, interface: .max)
+        let end = SubflowEnd(error: 110, reset: .prohibited, isTransient: false)
+        let event = BrokerMessage.event(.subflowClosed(ConnectionToken(.max), facts, end))
+        // The kernel takes 1,280 bytes for a packet of 193 to 704.
+        #expect((193...704).contains(event.packet.count), "\(event.packet.count)")
+        let limits = BrokerLimits()
+        #expect(limits.connectionsPerUser * 1_280 <= limits.unreadBytes)
+    }
+
     @Test("a message is read as it was written")
     func readsMessages() {
         let end = SubflowEnd(error: 110, reset: .prohibited, isTransient: true)

@@ -206,6 +206,21 @@ package enum LocalPackets {
         Int(mp_unread_bytes(socket.number))
     }
 
+    /// Receives all packets of a connection that is shut down, and closes what was passed with them, which may take as long as
+    /// their sender likes. What a packet passes stays open while it waits: the other end of this very socket, too.
+    package static func discardAll(from socket: borrowing Descriptor) {
+        // With it each packet brings its sender's credentials, for which there is no room (MSG_CTRUNC). So a packet without bytes is
+        // not taken for the end of the queue.
+        try? SocketOption.set(socket.number, SOL_SOCKET, SO_PASSCRED, 1, "SO_PASSCRED")
+        while true {
+            var message = msghdr()
+            let isReceived = recvmsg(socket.number, &message, CInt(MSG_DONTWAIT)) >= 0
+            if isReceived, message.msg_flags & CInt(MSG_CTRUNC) == 0 { return }
+            // ECONNRESET is told once, before the packets.
+            if !isReceived, errno != ECONNRESET, errno != EINTR { return }
+        }
+    }
+
     /// Which process connected.
     package static func peer(of socket: borrowing Descriptor) throws(SystemError) -> LocalPeer {
         var (user, process): (UInt32, CInt) = (0, 0)

@@ -71,9 +71,10 @@ package final class Broker: Sendable {
     package func serve(_ listener: borrowing Descriptor) throws(SystemError) -> Never {
         // Those who are not admitted yet have nothing to pass.
         let isGuarded = LocalPackets.allowDescriptors(false, on: listener)
+        let closer = isGuarded ? nil : EventThread(name: "closer", mayWait: true)
         while true {
             do throws(SystemError) {
-                start(try LocalPackets.accept(on: listener), isGuarded: isGuarded)
+                start(try LocalPackets.accept(on: listener), closer)
             } catch {
                 guard error.isPassing || error.isOutOfDescriptors || error.isConnectionAborted else {
                     throw error
@@ -85,8 +86,8 @@ package final class Broker: Sendable {
         }
     }
 
-    /// - Parameter isGuarded: whether no descriptor can wait in the socket.
-    private func start(_ socket: consuming Descriptor, isGuarded: Bool) {
+    /// - Parameter closer: closes sockets in which descriptors may wait, one after the other; nil where none can.
+    private func start(_ socket: consuming Descriptor, _ closer: EventThread?) {
         guard let peer = try? LocalPackets.peer(of: socket) else { return }
         let id = lastID.withLock { last in
             last += 1
@@ -96,12 +97,14 @@ package final class Broker: Sendable {
         let session = BrokerSession(id, socket, peer, unreadBytes: unreadBytes, self)
         sessions.withLock { $0[id] = session }
         handle { $0.connected(id, user: peer.user, process: peer.process, at: .now) }
-        guard !machine.withLock({ $0.serves(id) }) else {
-            if !session.start() { ended(session) }
+        if machine.withLock({ $0.serves(id) }) {
+            if session.start() { return }
+        } else if session.hasUnread, session.startClosing() {
             return
         }
-        // It may take as long as the refused client likes: not here.
-        if (isGuarded && !session.hasUnread) || !session.startClosing() { ended(session) }
+        guard let closer else { return ended(session) }
+        // It may take as long as the client likes: not here, nor on a thread for each.
+        closer.submit { [self] in ended(session) }
     }
 
     /// A session's thread does nothing for its client any more, and waits until that has read what it was sent.

@@ -176,9 +176,10 @@ package struct BrokerMachine: Sendable {
     /// - Parameter user: whose clients are told of one by one; nil for all.
     package func status(for user: UInt32?) -> BrokerStatus {
         var status = totals
-        status.clientCount = clients.count
+        status.clientCount = clients.count - refusedCount
         status.connectionCount = connections.count
-        status.clients = clients.values.filter { user == nil || $0.user == user }.map { client in
+        let shown = clients.values.filter { $0.isAdmitted && (user == nil || $0.user == user) }
+        status.clients = shown.map { client in
             BrokerStatus.Client(
                 process: client.process, user: client.user, connections: client.connections.count,
                 prepares: client.prepares, orders: client.orders, refusals: client.refusals)
