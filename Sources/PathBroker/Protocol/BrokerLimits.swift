@@ -25,12 +25,12 @@ package struct BrokerLimits: Sendable, Hashable {
     package var refusedPerUser = 4
     /// Memory in which answers and events wait for one client to read them: the kernel's, on this process's account. A client that
     /// has more to read is dropped. A network that fails is an event for each connection at once, of 1,280 bytes in the kernel
-    /// where both addresses are long: 640 KiB for `connectionsPerUser`.
-    package var unreadBytes = 1 << 20
+    /// where both addresses are long: 1.25 MiB for `connectionsPerUser`.
+    package var unreadBytes = 3 << 19
     /// Connections that are attached.
     package var connections = 16_384
     /// Those of one user: the buffer of one client holds an event of each.
-    package var connectionsPerUser = 512
+    package var connectionsPerUser = 1_024
     /// Subflows of one connection beside its first: the kernel counts them in eight bits, and knows eight addresses.
     package var subflowsPerConnection = 8
     /// Addresses that one peer may have announced: as many as a kernel does.
