@@ -98,7 +98,10 @@ extension ProgramPolicy {
                 let destination = socket.destination, let interface = socket.interface
             {
                 look.isExamined = chooser.examine(destination, over: interface) { [weak self] in
-                    self?.looks[cookie] != nil
+                    switch self?.ledger[cookie]?.state {
+                    case .connected, .failed: false
+                    default: true
+                    }
                 }
             }
             let longest = waited < Self.longHandshake ? Self.longestLook : Self.lateLook

@@ -314,7 +314,7 @@ struct RunTests {
         let outcome = try lab(
             """
             $lab set wlan0 blackhole=both
-            $run --list -- sh -c 'curl -sS -m 4 http://203.0.113.10/3000; curl -sS -m 20 -o next http://203.0.113.10/3000' 2>&1
+            $run --list -- sh -c 'for _ in 1 2 3 4; do curl -sS -m 1 -o next http://203.0.113.10/3000; done' 2>&1
             stat -c %s next
             """)
         #expect(outcome.output.contains(" over wwan0: mptcp, steers"), "\(outcome)")

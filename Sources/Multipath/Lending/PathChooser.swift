@@ -109,8 +109,9 @@ package final class PathChooser: @unchecked Sendable {
         let answer = FirstProbe(completion)
         let remote = IPEndpoint(destination.address.unmapped, port: destination.port)
         for way in ways.prefix(Self.mostProbed) {
-            probes.start(to: remote, over: way.interface) { [monitor] in
+            probes.start(to: remote, over: way.interface) { [self] in
                 monitor.suspicions.alive(way.interface, since: .now)
+                silences = silences.filter { $0.key.remote != remote || $0.key.interface != way.interface }
                 answer.settle(way.interface)
             }
         }
@@ -122,15 +123,16 @@ package final class PathChooser: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the interface that the connection was bound to.
-    ///   - isUnanswered: asked at the end whether the handshake itself is still without an answer.
-    /// - Returns: false where nothing is looked at: another look is under way, or there is no other interface.
+    ///   - isUnanswered: asked at the end whether the handshake itself has had no answer; its program may have given it up.
+    /// - Returns: false where another look is under way.
     package func examine(
         _ destination: IPEndpoint, over name: String, isUnanswered: @escaping () -> Bool
     ) -> Bool {
-        guard !isExamining, case .bind(let ways) = choose(for: destination),
+        guard !isExamining else { return false }
+        guard case .bind(let ways) = choose(for: destination),
             let own = ways.first(where: { $0.name == name }), !own.isSuspect,
             let other = ways.first(where: { $0.name != name && !$0.isSuspect })
-        else { return false }
+        else { return true }
         isExamining = true
         let remote = IPEndpoint(destination.address.unmapped, port: destination.port)
         let (ownAnswer, otherAnswer) = (Answer(), Answer())
@@ -145,31 +147,32 @@ package final class PathChooser: @unchecked Sendable {
     }
 
     private func noteSilence(of remote: IPEndpoint, over interface: InterfaceIndex) {
+        guard let path = monitor.latestPath?.interface(interface) else { return }
         let now = MonotonicTime.now
+        let silence = Silence(remote: remote, interface: interface, network: PathHistory.Network(path))
         silences = silences.filter { $0.value.duration(to: now) < PathSuspicions.lifetime }
+        // One host may have an address of each family.
         let isSecond = silences.keys.contains {
-            $0.interface == interface && $0.remote.address != remote.address
+            $0.interface == interface && $0.network == silence.network
+                && $0.remote.address.family == remote.address.family && $0.remote.address != remote.address
         }
-        if silences.count < Self.mostSilences {
-            silences[Silence(remote: remote, interface: interface)] = now
-        }
+        if silences.count < Self.mostSilences { silences[silence] = now }
         // A firewall may keep one host's packets from one network.
-        if isSecond, let path = monitor.latestPath?.interface(interface) {
-            monitor.suspicions.silent(path, at: now)
-        }
+        if isSecond { monitor.suspicions.silent(path, at: now) }
         whenChanged?()
     }
 
     private func isSilent(_ remote: IPEndpoint, over interface: InterfaceIndex) -> Bool {
-        silences[Silence(remote: remote, interface: interface)].map {
-            $0.duration(to: .now) < PathSuspicions.lifetime
-        } ?? false
+        guard !silences.isEmpty, let path = monitor.latestPath?.interface(interface) else { return false }
+        let silence = Silence(remote: remote, interface: interface, network: PathHistory.Network(path))
+        return silences[silence].map { $0.duration(to: .now) < PathSuspicions.lifetime } ?? false
     }
 
     /// A destination that did not answer over an interface, and did over another.
     private struct Silence: Hashable {
         var remote: IPEndpoint
         var interface: InterfaceIndex
+        var network: PathHistory.Network
     }
 
     /// On the event thread.

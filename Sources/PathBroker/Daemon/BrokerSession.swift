@@ -38,14 +38,21 @@ final class BrokerSession: @unchecked Sendable {
     /// - Returns: false where there is no thread for it.
     func start() -> Bool {
         withSocket { _ = LocalPackets.allowDescriptors(true, on: $0) }
-        return
-            (try? OwnThread.start("client") { [self] in
+        do {
+            try OwnThread.start("client") { [self] in
                 run()
                 (commands, lookup, routes) = (nil, nil, nil)
                 broker.left(self)
                 waitUntilRead()
                 broker.ended(self)
-            }) != nil
+            }
+            return true
+        } catch {
+            // The thread that accepts closes it, and is not to wait for what may be in it.
+            withSocket { _ = LocalPackets.allowDescriptors(false, on: $0) }
+            end()
+            return false
+        }
     }
 
     /// Closes the socket of a client that is not admitted, when it has read why, on a thread that may wait.
