@@ -93,6 +93,7 @@ package struct SocketLedger: Sendable {
         package var made = 0
         /// Those that the kernel made as TCP, by why.
         package var plain: [PlainReason: Int] = [:]
+        package var plainCount: Int { plain.values.reduce(0, +) }
         package var connects = 0
         package var refused = 0
         package var unexamined = 0

@@ -115,8 +115,8 @@ struct RunConsole: ProgramConsole {
 extension SocketLedger.Totals {
     /// `3 sockets, 2 of them MPTCP; 2 connects`
     fileprivate var words: String {
-        let all = made + plain.values.reduce(0, +)
-        var words = "\(Self.count(all, "socket")), \(made) of them MPTCP; \(Self.count(connects, "connect"))"
+        var words =
+            "\(Self.count(made + plainCount, "socket")), \(made) of them MPTCP; \(Self.count(connects, "connect"))"
         if refused > 0 { words += ", \(refused) refused" }
         if unexamined > 0 {
             words +=

@@ -21,7 +21,7 @@ struct RunReport: Encodable {
         try object.begin("report")
         try object.encode(ledger.totals.made, forKey: AnyKey("mptcp_sockets"))
         let reasons = ledger.totals.reasons.map { ($0.reason.name, $0.count) }
-        try object.encode(reasons.reduce(0) { $0 + $1.1 }, forKey: AnyKey("tcp_sockets"))
+        try object.encode(ledger.totals.plainCount, forKey: AnyKey("tcp_sockets"))
         try object.encode(Dictionary(uniqueKeysWithValues: reasons), forKey: AnyKey("tcp_reasons"))
         try object.encode(ledger.totals.connects, forKey: AnyKey("connects"))
         try object.encode(ledger.totals.refused, forKey: AnyKey("refused"))

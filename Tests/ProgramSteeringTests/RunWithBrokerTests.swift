@@ -9,7 +9,7 @@ struct RunWithBrokerTests {
     private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
 
     /// `$daemon` is mpathd, whose number `$server` is from `begin` on; `$plain` runs a command without privileges.
-    private static let daemon = """
+    private static let stoppedDaemon = """
         export MPATHD_SOCKET=$PWD/mpathd.sock
         plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
         daemon='\(LabCommand.program("mpathd"))'
@@ -18,9 +18,9 @@ struct RunWithBrokerTests {
             RUNTIME_DIRECTORY=$PWD/journal "$daemon" --listen $MPATHD_SOCKET > /dev/null 2>&1 & server=$!
             wait_for "mpathd" "$daemon" --status
         }
-        begin
 
         """
+    private static let daemon = stoppedDaemon + "begin\n"
     private static let steered = "mptcp, steers each connection's subflows through mpathd"
 
     @Test("has a connection leave by the interface that is known, also where nothing answers")
@@ -77,23 +77,19 @@ struct RunWithBrokerTests {
     @Test("steers through mpathd where it has no privilege, and says how to get there where there is none")
     func unprivileged() throws {
         let outcome = try lab(
-            """
-            export MPATHD_SOCKET=$PWD/mpathd.sock
-            plain='setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs'
-            $plain $run -- curl -sS -o got http://server/3000 2>&1
-            mkdir -m 700 journal
-            RUNTIME_DIRECTORY=$PWD/journal '\(LabCommand.program("mpathd"))' --listen $MPATHD_SOCKET > /dev/null &
-            wait_for "mpathd" '\(LabCommand.program("mpathd"))' --status
-            fetch() {
-                { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
-                $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
-                status=$?; wait $!
-            }
-            fetch || fetch || fetch
-            echo "status $status $(stat -c %s half)"
-            cat told
-            cat /proc/sys/net/mptcp/path_manager
-            """)
+            Self.stoppedDaemon + """
+                $plain $run -- curl -sS -o got http://server/3000 2>&1
+                begin
+                fetch() {
+                    { wait_for "the first half" test -s half; sleep 0.3; $lab set wlan0 blackhole=both; } &
+                    $plain $run --json -- curl -sS -m 12 --limit-rate 2M -o half http://server/6000000 2> told
+                    status=$?; wait $!
+                }
+                fetch || fetch || fetch
+                echo "status $status $(stat -c %s half)"
+                cat told
+                cat /proc/sys/net/mptcp/path_manager
+                """)
         #expect(outcome.output.hasPrefix("mprun: connections are MPTCP, but not steered: "), "\(outcome)")
         #expect(outcome.output.contains("systemctl start mpathd.socket"), "\(outcome)")
         #expect(outcome.output.contains("status 0 6000000"), "\(outcome)")

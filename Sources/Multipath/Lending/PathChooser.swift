@@ -30,7 +30,8 @@ package final class PathChooser: @unchecked Sendable {
     private var listener: SnapshotListener?
     private var observation: SuspicionObservation?
     private var isExamining = false
-    private var silences: [Silence: MonotonicTime] = [:]
+    /// Paths over which a destination did not answer, and did over another.
+    private var silences: [IPEndpoint: PathSuspicions] = [:]
     private var whenChanged: (@Sendable () -> Void)?
 
     /// - Parameter refusesUnknown: whether an interface that is not known is not to be used, because others are prohibited.
@@ -77,12 +78,15 @@ package final class PathChooser: @unchecked Sendable {
         let list = CandidateList(
             monitor.candidatePaths.paths(of: snapshot, policy), addresses: [address],
             port: destination.port, protocols: [.mptcp], route: runtime.routes.route)
-        let suspects = monitor.suspicions.suspects(in: snapshot, at: .now)
-        let remote = IPEndpoint(address, port: destination.port)
+        let now = MonotonicTime.now
+        var suspects = monitor.suspicions.suspects(in: snapshot, at: now)
+        if let own = silences[IPEndpoint(address, port: destination.port)] {
+            suspects.formUnion(own.suspects(in: snapshot, at: now))
+        }
         let ways = list.branches.compactMap(\.first).map {
             Way(
                 interface: $0.interface, name: $0.interfaceName,
-                isSuspect: suspects.contains($0.interface) || isSilent(remote, over: $0.interface))
+                isSuspect: suspects.contains($0.interface))
         }
         if !ways.isEmpty { return .bind(ways) }
         if list.omissions.contains(where: { $0.refusal != nil }) { return .refuse }
@@ -111,7 +115,7 @@ package final class PathChooser: @unchecked Sendable {
         for way in ways.prefix(Self.mostProbed) {
             probes.start(to: remote, over: way.interface) { [self] in
                 monitor.suspicions.alive(way.interface, since: .now)
-                silences = silences.filter { $0.key.remote != remote || $0.key.interface != way.interface }
+                _ = silences[remote]?.alive(way.interface, since: .now)
                 answer.settle(way.interface)
             }
         }
@@ -147,32 +151,20 @@ package final class PathChooser: @unchecked Sendable {
     }
 
     private func noteSilence(of remote: IPEndpoint, over interface: InterfaceIndex) {
-        guard let path = monitor.latestPath?.interface(interface) else { return }
+        guard let snapshot = monitor.latestPath, let path = snapshot.interface(interface) else { return }
         let now = MonotonicTime.now
-        let silence = Silence(remote: remote, interface: interface, network: PathHistory.Network(path))
-        silences = silences.filter { $0.value.duration(to: now) < PathSuspicions.lifetime }
+        silences = silences.filter { !$0.value.suspects(in: snapshot, at: now).isEmpty }
         // One host may have an address of each family.
-        let isSecond = silences.keys.contains {
-            $0.interface == interface && $0.network == silence.network
-                && $0.remote.address.family == remote.address.family && $0.remote.address != remote.address
+        let isSecond = silences.contains { other, suspicions in
+            other.address.family == remote.address.family && other.address != remote.address
+                && suspicions.suspects(in: snapshot, at: now).contains(interface)
         }
-        if silences.count < Self.mostSilences { silences[silence] = now }
+        if silences.count < Self.mostSilences {
+            silences[remote, default: PathSuspicions()].silent(path, at: now)
+        }
         // A firewall may keep one host's packets from one network.
         if isSecond { monitor.suspicions.silent(path, at: now) }
         whenChanged?()
-    }
-
-    private func isSilent(_ remote: IPEndpoint, over interface: InterfaceIndex) -> Bool {
-        guard !silences.isEmpty, let path = monitor.latestPath?.interface(interface) else { return false }
-        let silence = Silence(remote: remote, interface: interface, network: PathHistory.Network(path))
-        return silences[silence].map { $0.duration(to: .now) < PathSuspicions.lifetime } ?? false
-    }
-
-    /// A destination that did not answer over an interface, and did over another.
-    private struct Silence: Hashable {
-        var remote: IPEndpoint
-        var interface: InterfaceIndex
-        var network: PathHistory.Network
     }
 
     /// On the event thread.

@@ -77,8 +77,8 @@ final class BrokerSession: @unchecked Sendable {
     /// while it is open can that be asked.
     private func waitUntilRead() {
         end()
-        // The client may have passed its own end, which is open as long as that waits here, whoever has ended. Nothing comes after
-        // the end: once is enough.
+        // The client may have passed its own end, which stays open for as long as the packet waits here, also when every process of
+        // the client has ended. Nothing comes after the end: once is enough.
         withSocket { LocalPackets.discardAll(from: $0) }
         var pause = Duration.milliseconds(1)
         while hasUnread {
