@@ -88,15 +88,19 @@ extension SteeringMachine {
         }
     }
 
-    /// What is not allowed carries no byte more, whatever it costs to send that again. But a connection whose last subflow was
-    /// reset ends at once where an end has said its last word, and lives for the kernel's time only otherwise; it may be
-    /// meant to live longer.
+    /// Whether the peer is to send nothing more there, not even what it has queued: RM_ADDR has made it send that over another
+    /// path as well, and where a dead path is back it would come twice. But a connection whose last subflow was reset ends
+    /// at once where an end has said its last word, and lives for the kernel's time only otherwise; it may be meant to live
+    /// longer. What is not allowed carries no byte more, whatever it costs.
     private func mayReset(_ path: PathKey, because reason: MoveReason) -> Bool {
-        guard case .refused = reason else { return false }
         let goesOn = reconciler.subflows.all.contains {
             $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
         }
-        return goesOn || reconciler.takesJoins && configuration.pathLossTimeout <= tuning.closeTimeout
+        return switch reason {
+        case .refused: goesOn || reconciler.takesJoins && configuration.pathLossTimeout <= tuning.closeTimeout
+        case .trouble: goesOn
+        default: false
+        }
     }
 
     // MARK: What is told

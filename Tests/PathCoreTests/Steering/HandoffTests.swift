@@ -31,7 +31,7 @@ struct HandoffTests {
             until: .milliseconds(3500))
         #expect(
             world.lines(from: Self.loss) == [
-                "probe what is idle", "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
+                "probe what is idle", "wlan0 failed: no carrier", "withdraw wlan0", "reset wlan0 40001",
                 "wlan0 left: no carrier", "moved from wlan0 to wwan0: no carrier", "active wwan0 40002",
             ])
         #expect(41...45 ~= (try Self.delay(world, .noCarrier)))
@@ -74,7 +74,7 @@ struct HandoffTests {
             until: .milliseconds(3500))
         #expect(
             world.lines(from: Self.loss).prefix(6) == [
-                "wlan0 failed: route gone", "withdraw wlan0", "destroy wlan0 40001", "wlan0 left: route gone",
+                "wlan0 failed: route gone", "withdraw wlan0", "reset wlan0 40001", "wlan0 left: route gone",
                 "moved from wlan0 to wwan0: route gone", "active wwan0 40002",
             ])
         // The last is on its way for 10 ms, and after 8 more it was the last.

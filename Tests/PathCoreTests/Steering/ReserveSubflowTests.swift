@@ -29,7 +29,7 @@ struct ReserveSubflowTests {
                 "wlan0 is suspect: no acknowledgement", "probe wlan0", "backup wlan0 40001",
                 "moved from wlan0 to wwan0: no acknowledgement", "probe wlan0",
                 "share wlan0", "wlan0 failed: no acknowledgement",
-                "active wwan0 40003", "withdraw wlan0", "destroy wlan0 40001",
+                "active wwan0 40003", "withdraw wlan0", "reset wlan0 40001",
                 "wlan0 left: no acknowledgement", "probe wlan0", "probe wlan0", "probe wlan0",
                 // The peer has room for two beside the first, which has ended.
                 "destroy wwan0 40003", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
@@ -43,10 +43,11 @@ struct ReserveSubflowTests {
         story.changes = [(.seconds(2), .joins(0, .refused)), (.milliseconds(2005), .forget(0))]
         #expect(
             story.run(until: .milliseconds(3500)).lines(from: .milliseconds(2500)).filter {
-                $0.hasPrefix("create") || $0.hasPrefix("destroy") || $0.contains("failed")
+                $0.hasPrefix("create") || $0.hasPrefix("destroy") || $0.hasPrefix("reset")
+                    || $0.contains("failed")
             }.prefix(4) == [
                 "destroy wwan0 40003", "create wlan0",
-                "wlan0 failed: no acknowledgement", "destroy wlan0 40001",
+                "wlan0 failed: no acknowledgement", "reset wlan0 40001",
             ])
     }
 }

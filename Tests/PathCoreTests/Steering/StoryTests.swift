@@ -27,7 +27,7 @@ struct StoryTests {
                 "create wwan0 as backup", "wwan0 joined",
                 "wlan0 is suspect: no acknowledgement", "probe wlan0",
                 "share wlan0", "wlan0 failed: no acknowledgement",
-                "withdraw wlan0", "destroy wlan0 40001", "wlan0 left: no acknowledgement",
+                "withdraw wlan0", "reset wlan0 40001", "wlan0 left: no acknowledgement",
                 "moved from wlan0 to wwan0: no acknowledgement", "active wwan0 40002",
             ])
         let times = world.steps.filter { ["withdraw wlan0", "active wwan0 40002"].contains($0.words) }.map(
@@ -43,7 +43,7 @@ struct StoryTests {
         let lines = story.run(until: .milliseconds(2200)).lines()
         #expect(
             lines.suffix(5) == [
-                "active wlan0 40002", "withdraw eth0", "destroy eth0 40001",
+                "active wlan0 40002", "withdraw eth0", "reset eth0 40001",
                 "eth0 left: no acknowledgement", "moved from eth0 to wlan0: no acknowledgement",
             ])
     }
@@ -57,7 +57,7 @@ struct StoryTests {
             world.lines() == [
                 "wlan0 is suspect: no acknowledgement", "probe wlan0", "probe wlan0",
                 "create wwan0 as backup", "share wlan0", "wlan0 failed: no acknowledgement",
-                "wwan0 joined", "destroy wlan0 40001", "wlan0 left: no acknowledgement",
+                "wwan0 joined", "reset wlan0 40001", "wlan0 left: no acknowledgement",
                 "active wwan0 40002", "moved from wlan0 to wwan0: no acknowledgement", "withdraw wlan0",
             ])
         let left = try #require(world.time(of: .left("wlan0", because: .trouble(.noAcknowledgement))))
@@ -129,7 +129,7 @@ struct StoryTests {
         let world = story.run(until: .seconds(4))
         #expect(
             world.lines(from: .seconds(1)) == [
-                "wlan0 failed: no carrier", "withdraw wlan0", "destroy wlan0 40001",
+                "wlan0 failed: no carrier", "withdraw wlan0", "reset wlan0 40001",
                 "wlan0 left: no carrier", "moved from wlan0 to wwan0: no carrier", "active wwan0 40002",
                 "probe wlan0", "create wlan0 as backup", "wlan0 joined", "wlan0 answers again",
                 "active wlan0 40003", "backup wwan0 40002",
@@ -326,7 +326,7 @@ struct StoryTests {
                 "probe wlan0", "backup wlan0 40001",
                 "moved from wlan0 to wwan0: no acknowledgement",
                 "probe wlan0", "share wlan0", "wlan0 failed: no acknowledgement", "withdraw wlan0",
-                "destroy wlan0 40001",
+                "reset wlan0 40001",
             ])
     }
 
