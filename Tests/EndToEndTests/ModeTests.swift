@@ -28,15 +28,18 @@ extension Labs {
             #expect(seen.received("wwan0") > 1_000_000, "\(seen)")
         }
 
-        /// What the server had queued on a first subflow was sent on cellular, and again by Wi-Fi when that was back.
+        /// What the server had queued on a first subflow went over cellular, and once more over Wi-Fi when that was back.
         @Test(
             "fetches next to nothing twice when a dead path is back",
-            arguments: ["blackhole", "blackhole=up", "blackhole=down", "down"])
-        func backAgain(fault: String) throws {
+            arguments: [
+                ("blackhole", "not-expensive"), ("blackhole=up", "not-expensive"),
+                ("blackhole=down", "not-expensive"), ("down", "not-expensive"), ("down", "expensive"),
+            ])
+        func backAgain(fault: String, cellular: String) throws {
             let back = fault == "down" ? "up" : "blackhole=none"
             let seen = try ModeProbe.run(
                 "handover download --ms 6000 --capture wlan0 --at 1500 wlan0 \(fault) --at 2700 wlan0 \(back)",
-                rate: "35mbit")
+                cellular: cellular, rate: "35mbit")
             #expect(seen.isIntact, "\(seen)")
             #expect(seen.moved(to: "wlan0", after: 2700) != nil, "\(seen)")
             let twice = seen.number("captured") + seen.received("wwan0") - seen.number("bytes")

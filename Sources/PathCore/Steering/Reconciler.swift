@@ -44,6 +44,19 @@ struct Reconciler: Sendable {
     private var promotions: [SubflowID] = []
     private var promotesFrom = MonotonicTime.zero
 
+    /// The first subflow, whose end was to be a reset when there was no other one.
+    private var halfEnded: Subflow?
+
+    /// How the first subflow ends; any other is closed on both ways by its end.
+    enum FirstEnd: Sendable {
+        /// This end sends no more, and takes what the peer has queued there.
+        case shutdown
+        /// The peer is to send nothing more there.
+        case reset
+        /// The same, as soon as another subflow goes on.
+        case resetLater
+    }
+
     private struct Withdrawal: Sendable {
         let path: PathKey
         let address: SubflowAction.LocalAddress
@@ -117,10 +130,8 @@ struct Reconciler: Sendable {
     mutating func end(_ id: SubflowID) { destroy(subflows.remove(id)) }
 
     /// Ends all that are meant and whose ports are known.
-    mutating func endAll(byReset: Bool = false, where isMeant: (Subflow) -> Bool) {
-        for subflow in subflows.all where subflow.port != nil && isMeant(subflow) {
-            destroy(subflow, byReset: byReset)
-        }
+    mutating func endAll(_ first: FirstEnd = .shutdown, where isMeant: (Subflow) -> Bool) {
+        for subflow in subflows.all where subflow.port != nil && isMeant(subflow) { destroy(subflow, first) }
         subflows.removeAll { $0.port != nil && isMeant($0) }
     }
 
@@ -128,22 +139,41 @@ struct Reconciler: Sendable {
     ///
     /// - Parameters:
     ///   - isCertain: whether also those end whose ports are not known: the path is gone.
-    ///   - byReset: whether nothing more may be carried there from now on, whatever that costs.
-    mutating func endAll(on path: PathKey, isCertain: Bool, byReset: Bool = false) {
-        endAll(byReset: byReset) { $0.path == path }
+    ///   - first: how it ends if it is there.
+    mutating func endAll(on path: PathKey, isCertain: Bool, _ first: FirstEnd = .shutdown) {
+        endAll(first) { $0.path == path }
         if isCertain { subflows.removeAll { $0.path == path } }
         subflows.updateEach { if $0.path == path, $0.role == .reserve { $0.phase = .ending } }
     }
 
-    private mutating func destroy(_ subflow: Subflow, byReset: Bool = false) {
+    private mutating func destroy(_ subflow: Subflow, _ first: FirstEnd = .shutdown) {
+        // Any other than the first: kernels before 6.11 lose an orphan that is reset.
+        orderEnd(of: subflow, byReset: subflow.id == .first && first == .reset)
+        if subflow.id == .first, first == .resetLater { halfEnded = subflow }
+        noteEnd(of: subflow.id)
+    }
+
+    private mutating func orderEnd(of subflow: Subflow, byReset: Bool) {
         guard let local = subflow.local else { return }
-        // Any other than the first is closed on both ways by its end, and kernels before 6.11 lose an orphan that is reset.
         order(
-            byReset && subflow.id == .first
+            byReset
                 ? .reset(local: local, remote: subflow.remote, interface: subflow.route.interface)
                 : .destroy(local: local, remote: subflow.remote))
-        noteEnd(of: subflow.id)
         book.destroyed(local.address)
+    }
+
+    /// Resets the first subflow, if it was to be when another goes on, and one does.
+    mutating func settleReset(_ paths: PathTable) {
+        guard let subflow = halfEnded, goesOn(paths, without: nil) else { return }
+        halfEnded = nil
+        orderEnd(of: subflow, byReset: true)
+    }
+
+    /// Whether a subflow carries data, or may, on a path that is not known to be dead.
+    func goesOn(_ paths: PathTable, without path: PathKey?) -> Bool {
+        subflows.all.contains {
+            $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
+        }
     }
 
     // MARK: Priorities

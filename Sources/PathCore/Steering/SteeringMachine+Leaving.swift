@@ -73,7 +73,7 @@ extension SteeringMachine {
         useReserve(insteadOf: path, at: now)
         // An accepting end has one address for all paths: taking it back would end them all.
         if traits.steers { reconciler.withdraw(first.address, of: path, paths, at: now, tuning) }
-        reconciler.endAll(on: path, isCertain: isCertain, byReset: mayReset(path, because: reason))
+        reconciler.endAll(on: path, isCertain: isCertain, end(of: path, because: reason))
         if isActive(at: now) { gap.watch(at: now, tuning) }
         // What was on its way there goes another one from now on.
         reconciler.subflows.updateEach { $0.progress.carriesSince = now }
@@ -88,19 +88,19 @@ extension SteeringMachine {
         }
     }
 
-    /// Whether the peer is to send nothing more there, not even what it has queued: RM_ADDR has made it send that over another
-    /// path as well, and where a dead path is back it would come twice. But a connection whose last subflow was reset ends
-    /// at once where an end has said its last word, and lives for the kernel's time only otherwise; it may be meant to live
+    /// The peer is to send nothing more there, not even what it has queued: RM_ADDR has made it send that over another path
+    /// as well, and where a dead path is back it would come twice. But a connection whose last subflow was reset ends at
+    /// once where an end has said its last word, and lives for the kernel's time only otherwise; it may be meant to live
     /// longer. What is not allowed carries no byte more, whatever it costs.
-    private func mayReset(_ path: PathKey, because reason: MoveReason) -> Bool {
-        let goesOn = reconciler.subflows.all.contains {
-            $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
+    private func end(of path: PathKey, because reason: MoveReason) -> Reconciler.FirstEnd {
+        let mayBeLast: Bool
+        switch reason {
+        case .refused:
+            mayBeLast = reconciler.takesJoins && configuration.pathLossTimeout <= tuning.closeTimeout
+        case .trouble: mayBeLast = false
+        default: return .shutdown
         }
-        return switch reason {
-        case .refused: goesOn || reconciler.takesJoins && configuration.pathLossTimeout <= tuning.closeTimeout
-        case .trouble: goesOn
-        default: false
-        }
+        return mayBeLast || reconciler.goesOn(paths, without: path) ? .reset : .resetLater
     }
 
     // MARK: What is told

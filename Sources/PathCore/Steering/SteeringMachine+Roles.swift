@@ -6,6 +6,7 @@ extension SteeringMachine {
         dismissSuccessors(at: now)
         reconciler.settleWithdrawals(paths, &timers, at: now, tuning)
         reconciler.settlePromotions(&timers, at: now)
+        reconciler.settleReset(paths)
         checkStranded(at: now)
     }
 

@@ -92,7 +92,7 @@ struct ReconcilerTests {
     @Test("resets what may carry nothing more, by the interface that it is bound to")
     mutating func resets() {
         let id = joinCellular()
-        reconciler.endAll(on: wifi, isCertain: true, byReset: true)
+        reconciler.endAll(on: wifi, isCertain: true, .reset)
         #expect(
             orders() == [
                 .reset(

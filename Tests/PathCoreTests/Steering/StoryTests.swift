@@ -147,7 +147,8 @@ struct StoryTests {
             world.lines() == [
                 "wlan0 failed: address gone", "destroy wlan0 40001", "wlan0 left: address gone",
                 "probe wlan0", "no path is left; waiting for one",
-                "create 198.51.100.3", "wlan0 joined", "wlan0 answers again", "withdraw wlan0",
+                "create 198.51.100.3", "wlan0 joined", "wlan0 answers again", "reset wlan0 40001",
+                "withdraw wlan0",
             ])
     }
 
@@ -162,7 +163,7 @@ struct StoryTests {
             back.lines() == [
                 "wlan0 failed: no carrier", "destroy wlan0 40001", "wlan0 left: no carrier",
                 "no path is left; waiting for one", "probe wlan0", "create wlan0 as backup", "wlan0 joined",
-                "wlan0 answers again", "active wlan0 40002",
+                "wlan0 answers again", "active wlan0 40002", "reset wlan0 40001",
             ])
         story.changes.removeLast()
         let lost = story.run(until: .seconds(10))
