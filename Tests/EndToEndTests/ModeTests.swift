@@ -47,6 +47,17 @@ extension Labs {
             #expect(twice < 300_000, "\(seen)")
         }
 
+        /// The end of any subflow has the kernels send again what is unacknowledged on all.
+        @Test("downloads on as if nothing was when what only stood by goes down")
+        func standbyGoes() throws {
+            let seen = try ModeProbe.run(
+                "handover download --ms 4000 --capture wlan0 --at 2000 wwan0 down", rate: "35mbit")
+            #expect(seen.isIntact && seen.moved(to: "wwan0") == nil, "\(seen)")
+            let twice = seen.number("captured") - seen.number("bytes")
+            print("measured: \(twice) bytes came twice")
+            #expect(twice < 300_000, "\(seen)")
+        }
+
         @Test("goes on with an upload, which arrives whole", arguments: ["blackhole", "down"])
         func upload(fault: String) throws {
             let seen = try ModeProbe.run(

@@ -23,8 +23,26 @@ extension SteeringMachine {
                 paths.reset(path)
                 reconciler.forgetWithdrawal(of: path)
             }
-            leave(path, because: reason, isCertain: true, at: now)
+            if !canWait(path, because: reason, at: now) {
+                leave(path, because: reason, isCertain: true, at: now)
+            }
         }
+        return true
+    }
+
+    /// Whether a path that is in trouble is left when no bulk transfer is under way any more: nothing of that went there, and the end
+    /// of any subflow has both kernels send again what is unacknowledged on the whole connection. Once what carries is not well
+    /// either it can't wait: the peer might send there.
+    private mutating func canWait(_ path: PathKey, because reason: MoveReason, at now: MonotonicTime) -> Bool
+    {
+        guard case .trouble = reason, traits.steers, hasOther(than: path), reconciler.hasRoom(tuning),
+            reconciler.subflows.all.allSatisfy({
+                $0.path == path ? $0.isIdleStandby : $0.isBackup || paths[$0.path].state.isGood
+            })
+        else { return false }
+        let quiet = quietFrom(at: now) ?? now.advanced(by: tuning.bulkPause)
+        guard now < quiet else { return false }
+        timers.set(.connection(.release), at: quiet)
         return true
     }
 
@@ -58,7 +76,8 @@ extension SteeringMachine {
     mutating func leaveFailed(at now: MonotonicTime) {
         for path in paths.keys {
             guard case .failed(let failed) = paths[path].state, let data = reconciler.subflows.data(on: path),
-                reconciler.subflows[data].isOpen, hasOther(than: path)
+                reconciler.subflows[data].isOpen, hasOther(than: path),
+                !canWait(path, because: .trouble(failed.trouble), at: now)
             else { continue }
             leave(path, because: .trouble(failed.trouble), isCertain: false, at: now)
         }

@@ -81,6 +81,12 @@ struct Subflow: Sendable {
     var openSince: MonotonicTime? { if case .open(let since) = phase { since } else { nil } }
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
+    /// Whether it stands by, and nothing is on its way over it.
+    var isIdleStandby: Bool {
+        role == .data && isOpen && isBackup && progress.waitingSince == nil && !stream.isBulk
+            && !delivery.isBulk
+    }
+
     /// The round trip that an answer to the handshake shows.
     func roundTrip(answered now: MonotonicTime, known: Duration? = nil, _ tuning: SteeringTuning) -> Duration
     {
