@@ -103,4 +103,20 @@ struct HandoffTests {
         #expect(lines.filter { $0 == "probe what is idle" }.count == 1, "\(lines)")
         #expect(lines.filter { $0.hasPrefix("share") } == ["share wlan0"], "\(lines)")
     }
+
+    @Test(
+        "ends what only stood by when the transfer pauses, and not in the middle of it",
+        arguments: [true, false])
+    func standby(isDownload: Bool) {
+        var story = Self.story(
+            isDownload ? .download(every: .milliseconds(1)) : .upload(every: .milliseconds(1)),
+            .carrier(1, false))
+        story.traffic.phases.append((.seconds(5), .idle))
+        #expect(
+            story.run(until: .seconds(5)).lines(from: Self.loss) == ["wwan0 failed: no carrier"])
+        #expect(
+            story.run(until: .seconds(7)).lines(from: .seconds(5)).filter { $0.contains("wwan0") } == [
+                "withdraw wwan0", "destroy wwan0 40002", "wwan0 left: no carrier",
+            ])
+    }
 }
