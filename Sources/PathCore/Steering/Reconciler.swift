@@ -15,8 +15,8 @@
 //
 // The end of a subflow costs: the kernel, here and at the peer, sends again all that is unacknowledged on the
 // connection, whatever was on that subflow (__mptcp_retransmit_pending_data). In a bulk transfer those are
-// megabytes, and hundreds of milliseconds. So its callers end one in the middle of one only where the path is dead, or a
-// reserve takes the place of a path that is back.
+// megabytes, and hundreds of milliseconds. So its callers end one in the middle of one only where the path is dead that
+// carries it, or a reserve takes the place of a path that is back.
 
 /// What a connection's subflows are, and the orders that make them what they are to be.
 struct Reconciler: Sendable {

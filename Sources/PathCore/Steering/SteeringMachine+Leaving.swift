@@ -15,17 +15,18 @@ extension SteeringMachine {
         if mayWait, !lost.isEmpty, prepareHandoff(of: lost, at: now) { return false }
         handoff = nil
         guard !lost.isEmpty else { return true }
-        for path in paths.keys {
-            guard let reason = lost[path] else { continue }
-            if case .trouble(let trouble) = reason {
+        let leaving = paths.keys.filter { lost[$0] != nil }
+        for path in leaving {
+            if case .trouble(let trouble) = lost[path] {
                 weigh(.tablesSay(trouble), on: path, at: now)
             } else {
                 paths.reset(path)
                 reconciler.forgetWithdrawal(of: path)
             }
-            if !canWait(path, because: reason, at: now) {
-                leave(path, because: reason, isCertain: true, at: now)
-            }
+        }
+        for path in leaving {
+            guard let reason = lost[path], !canWait(path, because: reason, at: now) else { continue }
+            leave(path, because: reason, isCertain: true, at: now)
         }
         return true
     }
@@ -119,7 +120,7 @@ extension SteeringMachine {
         case .trouble: mayBeLast = false
         default: return .shutdown
         }
-        return mayBeLast || reconciler.goesOn(paths, without: path) ? .reset : .resetLater
+        return mayBeLast || hasOther(than: path) ? .reset : .resetLater
     }
 
     // MARK: What is told

@@ -71,11 +71,7 @@ extension SteeringMachine {
     }
 
     /// Whether another path has a subflow and has not failed.
-    func hasOther(than path: PathKey) -> Bool {
-        reconciler.subflows.all.contains {
-            $0.path != path && $0.role == .data && $0.isOpen && !paths[$0.path].hasFailed
-        }
-    }
+    func hasOther(than path: PathKey) -> Bool { reconciler.goesOn(paths, without: path) }
 
     /// The path that would take over from one: the most preferred of the others that has not failed.
     func alternative(to path: PathKey) -> AllowedPath? {
