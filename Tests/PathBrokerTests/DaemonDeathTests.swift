@@ -78,7 +78,9 @@ struct DaemonDeathTests {
                 wait_for "the tracer" grep -q attached tracer
                 $user "$bin/broker-probe" prepare $MPATHD_SOCKET 1 > prepared
                 if grep -q '^1 prepared' prepared; then
+                    # The next one can't attach before it has let go.
                     kill $tracer
+                    wait $tracer 2> /dev/null || true
                     return 1
                 fi
                 wait_for "the daemon's end" is_gone

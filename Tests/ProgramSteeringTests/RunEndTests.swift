@@ -6,11 +6,9 @@ import Testing
 
 @Suite("mprun's end", .lab, .serialized)
 struct RunEndTests {
-    private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
-
     @Test("ends as the program does, passes signals on, and stops and goes on with it")
     func endings() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             #"""
             $run -q -- sh -c 'exit 7'; echo "status $?"
             $run -q -- sh -c 'kill -KILL $$' 2> /dev/null; echo "status $?"
@@ -60,7 +58,7 @@ struct RunEndTests {
 
     @Test("passes a signal on that is for it alone, and not one that the program has got as well")
     func groupSignals() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             #"""
             cat > counting << 'END'
             trap 'count=$((count + 1)); echo "$count" > count' USR1
@@ -92,7 +90,7 @@ struct RunEndTests {
 
     @Test("has no call fail while its own processes are killed, and serves again after that")
     func killed() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             cat > both << 'END'
             $1 calls 4 $2 $3 > calls; status=$?
@@ -120,7 +118,7 @@ struct RunEndTests {
 
     @Test("killed itself it takes the program with it, and serves the program's descendants still")
     func waiterKilled() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             cat > child << 'END'
             while [ ! -e go ]; do sleep 0.02; done
@@ -142,7 +140,7 @@ struct RunEndTests {
 
     @Test("leaves no process behind where all but the one that decides are killed at once")
     func killedTogether() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $run -q -- bash -c 'echo $$ > here; exec sleep 60' & waiter=$!
             wait_for "the program" test -s here
@@ -160,7 +158,7 @@ struct RunEndTests {
 
     @Test("serves on what outlives the program, though its report finds no reader")
     func unreadReport() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             mkfifo pipe; exec 7<>pipe
             dd if=/dev/zero of=pipe bs=4096 count=16 oflag=nonblock 2> /dev/null

@@ -6,11 +6,9 @@ import Testing
 
 @Suite("mprun's choice of paths", .lab, .serialized)
 struct RunPathTests {
-    private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
-
     @Test("has what connects next avoid a Wi-Fi that another connection has found silent")
     func suspect() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             { wait_for "the first half" test -s got; sleep 0.3; $lab set wlan0 blackhole=both; } &
             $run --list -- sh -c 'curl -sS --limit-rate 2M -o got http://server/4000000; curl -sS -o next http://server/3000' 2>&1
@@ -24,7 +22,7 @@ struct RunPathTests {
         "finds out that Wi-Fi was silent before the program began, so that its next connection goes by cellular"
     )
     func silentBefore() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $lab set wlan0 blackhole=both
             $run --list -- sh -c 'for _ in 1 2 3 4; do curl -sS -m 1 -o next http://203.0.113.10/3000; done' 2>&1
@@ -36,7 +34,7 @@ struct RunPathTests {
 
     @Test("uses the interface that is to be first, and in aggregate mode both")
     func preferences() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $run --list --prefer wwan0 -- curl -sS -o got http://server/300000 2>&1
             $run --prefer wwna0 -- true 2>&1
@@ -55,7 +53,7 @@ struct RunPathTests {
 
     @Test("refuses what is prohibited before a packet leaves, and uses what is not")
     func prohibited() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             nft 'add table inet count; add chain inet count sent { type filter hook output priority 0; };
                 add counter inet count carried; add rule inet count sent oifname "wwan0" tcp dport 80 counter name carried'
@@ -75,7 +73,7 @@ struct RunPathTests {
 
     @Test("leaves a program in another network namespace as it is, and refuses it where paths are prohibited")
     func otherNetwork() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             cat > there << 'END'
             ip link set lo up; ip address add 203.0.113.10/32 dev lo

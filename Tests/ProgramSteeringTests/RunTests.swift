@@ -6,11 +6,9 @@ import Testing
 
 @Suite("mprun", .lab, .serialized)
 struct RunTests {
-    private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
-
     @Test("has curl live through a Wi-Fi that falls silent, whole and without an error")
     func silence() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             { wait_for "the first half" test -s got; sleep 0.3; $lab set wlan0 blackhole=both; } &
             $run --report -v -- curl -sS --limit-rate 2M -o got http://server/8000000 2> told
@@ -30,7 +28,7 @@ struct RunTests {
 
     @Test("bears with threads, epoll before connect, filters, closed descriptors, forks and daemons")
     func programs() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $run -q -- $probe threads 32 3200
             $run -q -- $probe epoll-first $echo
@@ -78,27 +76,27 @@ struct RunTests {
 
     @Test("steers a connection that the program has moved to another number")
     func moved() throws {
-        let outcome = try lab("$run --list -- $probe moved $echo 2>&1")
+        let outcome = try RunLab.run("$run --list -- $probe moved $echo 2>&1")
         #expect(outcome.lines.first == "mptcp 1 conversations 20", "\(outcome)")
         #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
     }
 
     @Test("steers a connection whose thread has ended when it comes about")
     func endedThread() throws {
-        let outcome = try lab("$run --list -- $probe thread-ends $echo 2>&1")
+        let outcome = try RunLab.run("$run --list -- $probe thread-ends $echo 2>&1")
         #expect(outcome.lines.first == "mptcp 1 conversations 20", "\(outcome)")
         #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
     }
 
     @Test("chooses anew where a socket connects once more")
     func again() throws {
-        let outcome = try lab("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")
+        let outcome = try RunLab.run("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")
         #expect(outcome.output == "refused 1 command 0 conversation 1\n", "\(outcome)")
     }
 
     @Test("leaves programs TCP that are named, and says what has no effect")
     func exceptions() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $run --list --tcp-for 'cur?' -- curl -sS -o got http://server/3000 2>&1 | tail -2
             $run -v -- python3 -c '
@@ -123,7 +121,7 @@ struct RunTests {
 
     @Test("says what is wrong with its own arguments, and shows help with examples")
     func arguments() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             """
             $run; echo "status $?"
             $run --frobnicate -- true; echo "status $?"

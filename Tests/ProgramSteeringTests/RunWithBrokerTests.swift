@@ -6,8 +6,6 @@ import Testing
 
 @Suite("mprun with mpathd", .lab, .serialized)
 struct RunWithBrokerTests {
-    private func lab(_ script: String) throws -> Outcome { try RunLab.run(script) }
-
     /// `$daemon` is mpathd, whose number `$server` is from `begin` on; `$plain` runs a command without privileges.
     private static let stoppedDaemon = """
         export MPATHD_SOCKET=$PWD/mpathd.sock
@@ -25,7 +23,7 @@ struct RunWithBrokerTests {
 
     @Test("has a connection leave by the interface that is known, also where nothing answers")
     func knownInterface() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + #"""
                 # What is in reserve is to be prepared when it is connected.
                 kill -STOP $server
@@ -46,7 +44,7 @@ struct RunWithBrokerTests {
         "has a program find the error of a connect that it has not fetched, though mpathd could prepare the socket by then"
     )
     func unfetchedError() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + """
                 kill -STOP $server
                 cat > continue << END
@@ -63,7 +61,7 @@ struct RunWithBrokerTests {
 
     @Test("gives a program no socket whose further paths the kernel chooses, where paths are prohibited")
     func strictReserve() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + """
                 $plain $run --prohibit wwan0 --list -- $probe kinds "kill -STOP $server" $echo > told 2>&1
                 grep "^command" told
@@ -76,7 +74,7 @@ struct RunWithBrokerTests {
 
     @Test("steers through mpathd where it has no privilege, and says how to get there where there is none")
     func unprivileged() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.stoppedDaemon + """
                 $plain $run -- curl -sS -o got http://server/3000 2>&1
                 begin
@@ -102,7 +100,7 @@ struct RunWithBrokerTests {
         "has sockets prepared that were made while mpathd did not answer: in reserve, and when they are connected"
     )
     func slowDaemon() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + """
                 kill -STOP $server
                 # A program whose socket is made meanwhile, and connected twice: the second time mpathd answers.
@@ -124,7 +122,7 @@ struct RunWithBrokerTests {
 
     @Test("has the sockets work whose mpathd is full, and says why they are not steered")
     func fullDaemon() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + #"""
                 # As many clients as a user may have.
                 python3 -c '
@@ -149,7 +147,7 @@ struct RunWithBrokerTests {
 
     @Test("is steered by an mpathd that was killed and started again")
     func daemons() throws {
-        let outcome = try lab(
+        let outcome = try RunLab.run(
             Self.daemon + """
                 fetch() {
                     $plain $run --json -- curl -sS -m 15 --limit-rate 1M -o half http://server/8000000 2> told & curl=$!
