@@ -179,6 +179,7 @@ static inline void mp_handle_signal(int number, void (*handler)(int)) {
 // In Swift flock is the structure.
 static inline int mp_lock_exclusively(int descriptor) { return flock(descriptor, LOCK_EX); }
 static inline int mp_try_lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
+static inline int mp_try_shared_lock(int descriptor) { return flock(descriptor, LOCK_SH | LOCK_NB); }
 static inline int mp_unlock(int descriptor) { return flock(descriptor, LOCK_UN); }
 
 // Whether the program was started with more rights than its user has: set-user-ID, or capabilities of its file. What a

@@ -98,19 +98,9 @@ enum SettingLock {
 
     /// One that is held. A child of a fork that happens meanwhile has the lock as well, so it is given up and not only closed.
     struct Held: ~Copyable {
-        /// Nil where the file is kept open by the caller.
-        private let file: Descriptor?
         private let number: CInt
 
-        fileprivate init(_ file: consuming Descriptor) {
-            number = file.number
-            self.file = .some(file)
-        }
-
-        fileprivate init(_ number: CInt) {
-            self.number = number
-            file = nil
-        }
+        fileprivate init(_ number: CInt) { self.number = number }
 
         deinit { _ = mp_unlock(number) }
     }
@@ -125,29 +115,17 @@ enum SettingLock {
             })
     }
 
-    /// Takes it.
+    /// Takes it by a file that the caller keeps open: for one thread at a time.
     ///
     /// - Parameter patience: how long to try while another process has it, without sleeping where that is short: the
     ///   others have it for microseconds.
-    /// - Throws: EACCES without CAP_NET_ADMIN, EWOULDBLOCK where another process had it for longer.
-    static func claim(patience: Duration) throws(SystemError) -> Held {
-        let file = try open()
-        try lock(file.number, patience)
-        return Held(file)
-    }
-
-    /// The same by a file that the caller keeps open: for one thread at a time.
+    /// - Throws: EWOULDBLOCK where another process had it for longer.
     static func claim(by file: borrowing Descriptor, patience: Duration) throws(SystemError) -> Held {
-        try lock(file.number, patience)
-        return Held(file.number)
-    }
-
-    private static func lock(_ file: CInt, _ patience: Duration) throws(SystemError) {
-        let begun = MonotonicTime.now
+        let (begun, number) = (MonotonicTime.now, file.number)
         while true {
             do throws(SystemError) {
-                try systemCall("lock the path manager's setting") { mp_try_lock(file) }
-                return
+                try systemCall("lock the path manager's setting") { mp_try_lock(number) }
+                return Held(number)
             } catch {
                 let waited = begun.duration(to: .now)
                 guard error.errno == EWOULDBLOCK, waited < patience else { throw error }
@@ -157,14 +135,32 @@ enum SettingLock {
     }
 }
 
-/// Selects the userspace path manager for the length of a call, in the network namespace of the thread.
-package struct UserspaceSelection: Sendable {
+/// Selects the userspace path manager for the length of a call, in the network namespace of the thread. What it opens for
+/// that stays open: a file is dear to open, and to make.
+package final class UserspaceSelection: Sendable {
+    /// What belongs to one network namespace.
+    private final class Opened {
+        let namespace: UInt64
+        let lockFile: Descriptor
+        let file: OpenSetting
+        var entry: SysctlJournal.OpenEntry
+
+        init(
+            _ setting: PathManagerSetting, _ journal: SysctlJournal?, _ namespace: UInt64
+        ) throws(SystemError) {
+            self.namespace = namespace
+            lockFile = try SettingLock.open()
+            file = try setting.open()
+            entry = SysctlJournal.OpenEntry(journal?.entry(of: namespace))
+        }
+    }
+
     package let setting: PathManagerSetting
     /// Where the setting is journalled; nil keeps no entry, which is for tests alone.
     private let journal: SysctlJournal?
     /// How long to wait for others that do the same.
     private let patience: Duration
-    private let latestEntry = Locked<SysctlJournal.Entry?>(nil)
+    private let latest = Locked<Opened?>(nil)
 
     /// What the event thread can spare: longer than others need, unless they were stopped in the middle.
     package static let shortPatience = Duration.microseconds(300)
@@ -182,8 +178,9 @@ package struct UserspaceSelection: Sendable {
     /// - Throws: EACCES, EPERM or EROFS where the setting can't be written, EWOULDBLOCK where another process held the
     ///   lock for too long, an error of `SysctlJournal.operation` where no entry can be kept. The setting is then as it was.
     func select(for socket: borrowing Descriptor) throws(SystemError) {
-        let wasSelected = try change(namespaceOf: socket) { socket, file throws(SystemError) in
-            try StreamSocket.disconnect(socket)
+        let number = socket.number
+        let wasSelected = try change(namespaceOf: socket) { file throws(SystemError) in
+            try StreamSocket.disconnect(number)
             return try file.selectsUserspace
         }
         // A program that the lock does not keep out changed it meanwhile.
@@ -198,73 +195,87 @@ package struct UserspaceSelection: Sendable {
     package func during<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(SystemError) -> Value {
-        try change(namespaceOf: LocalSocket.make()) { _, _ throws(SystemError) in try body() }
-    }
-
-    /// - Parameter socket: any of the network namespace.
-    private func change<Value: ~Copyable>(
-        namespaceOf socket: borrowing Descriptor,
-        _ body: (borrowing Descriptor, borrowing OpenSetting) throws(SystemError) -> Value
-    ) throws(SystemError) -> Value {
-        let lock = try SettingLock.claim(patience: patience)
-        defer { extendLifetime(lock) }
-        let file = try setting.open()
-        let entry = try journal?.entry(of: socket, orElse: latestEntry.withLock { $0 })
-        latestEntry.withLock { $0 = entry }
-        let before = try file.read()
-        var original = before
-        if before == setting.userspace {
-            // Chosen by the administrator, or left behind by a process that was killed.
-            guard let journalled = entry?.read(), journalled != setting.userspace else {
-                return try body(socket, file)
-            }
-            original = journalled
-        } else {
-            // Where that fails nothing was changed yet.
-            try entry?.write(before)
-            try file.write(setting.userspace)
-        }
-        let value: Value
-        do throws(SystemError) {
-            value = try body(socket, file)
-        } catch {
-            try? putBack(original, file, entry)
-            throw error
-        }
-        try putBack(original, file, entry)
-        return value
+        try change(namespaceOf: LocalSocket.make()) { _ throws(SystemError) in try body() }
     }
 
     /// Puts back what a process that was killed left changed.
     /// - Returns: whether there was something to put back.
     func mend() throws(SystemError) -> Bool {
         guard let journal else { return false }
-        let lock = try SettingLock.claim(patience: patience)
-        defer { extendLifetime(lock) }
-        let entry = try journal.entry(of: try LocalSocket.make())
-        let file = try setting.open()
-        guard try file.selectsUserspace else {
-            // Killed before the change or after it.
-            entry.remove()
-            return false
+        defer { journal.sweep() }
+        return try locked(namespaceOf: LocalSocket.make()) { opened throws(SystemError) in
+            guard try opened.file.selectsUserspace else {
+                // Killed before the change or after it.
+                opened.entry.remove()
+                return false
+            }
+            guard let journalled = opened.entry.entry?.read(), journalled != setting.userspace else {
+                return false
+            }
+            try putBack(journalled, opened)
+            return true
         }
-        guard let journalled = entry.read(), journalled != setting.userspace else { return false }
-        try putBack(journalled, file, entry)
-        return true
+    }
+
+    /// - Parameter socket: any of the network namespace.
+    private func change<Value: ~Copyable>(
+        namespaceOf socket: borrowing Descriptor, _ body: (borrowing OpenSetting) throws(SystemError) -> Value
+    ) throws(SystemError) -> Value {
+        try locked(namespaceOf: socket) { opened throws(SystemError) in
+            let before = try opened.file.read()
+            var original = before
+            if before == setting.userspace {
+                // Chosen by the administrator, or left behind by a process that was killed.
+                guard let journalled = opened.entry.entry?.read(), journalled != setting.userspace else {
+                    return try body(opened.file)
+                }
+                original = journalled
+            } else {
+                // Where that fails nothing was changed yet.
+                try opened.entry.write(before)
+                try opened.file.write(setting.userspace)
+            }
+            let value: Value
+            do throws(SystemError) {
+                value = try body(opened.file)
+            } catch {
+                try? putBack(original, opened)
+                throw error
+            }
+            try putBack(original, opened)
+            return value
+        }
+    }
+
+    /// Runs `body` with the right to change the setting.
+    private func locked<Value: ~Copyable>(
+        namespaceOf socket: borrowing Descriptor, _ body: (Opened) throws(SystemError) -> Value
+    ) throws(SystemError) -> Value {
+        let namespace = try SysctlJournal.namespace(of: socket)
+        return try latest.withLock { latest throws(SystemError) in
+            let opened: Opened
+            if let latest, latest.namespace == namespace {
+                opened = latest
+            } else {
+                opened = try Opened(setting, journal, namespace)
+                latest = opened
+            }
+            let lock = try SettingLock.claim(by: opened.lockFile, patience: patience)
+            defer { extendLifetime(lock) }
+            return try body(opened)
+        }
     }
 
     /// Only where it is still what this changed it to. An entry outlives a failure, for the next process to try.
-    private func putBack(
-        _ original: String, _ file: borrowing OpenSetting, _ entry: SysctlJournal.Entry?
-    ) throws(SystemError) {
-        if try file.selectsUserspace, original != setting.userspace {
+    private func putBack(_ original: String, _ opened: Opened) throws(SystemError) {
+        if try opened.file.selectsUserspace, original != setting.userspace {
             do throws(SystemError) {
-                try file.write(original)
+                try opened.file.write(original)
             } catch {
                 // Once more: what stays there stays for every program.
-                try file.write(original)
+                try opened.file.write(original)
             }
         }
-        entry?.remove()
+        opened.entry.remove()
     }
 }

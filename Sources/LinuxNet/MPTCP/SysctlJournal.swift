@@ -46,18 +46,49 @@ package struct SysctlJournal: Sendable, Hashable {
         }
     }
 
+    /// The entry of a network namespace, by its number.
+    func entry(of namespace: UInt64) -> Entry { Entry(namespace, folders) }
+
     /// The entry of the network namespace that a socket belongs to.
-    ///
-    /// - Parameter known: an entry that may be the one.
-    func entry(of socket: borrowing Descriptor, orElse known: Entry? = nil) throws(SystemError) -> Entry {
+    func entry(of socket: borrowing Descriptor) throws(SystemError) -> Entry {
+        entry(of: try Self.namespace(of: socket))
+    }
+
+    /// A number of the network namespace that a socket belongs to. It is never used again, unlike its inode (Linux 5.14).
+    static func namespace(of socket: borrowing Descriptor) throws(SystemError) -> UInt64 {
+        let number = socket.number
         var cookie: UInt64 = 0
         var length = socklen_t(MemoryLayout<UInt64>.size)
-        // A namespace's cookie is never used again, unlike its inode number (Linux 5.14).
-        try systemCall("\(Self.operation): which network namespace this is") {
-            getsockopt(socket.number, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length)
+        try systemCall("\(operation): which network namespace this is") {
+            getsockopt(number, SOL_SOCKET, CInt(MP_SO_NETNS_COOKIE), &cookie, &length)
         }
-        if let known, known.cookie == cookie { return known }
-        return Entry(cookie: cookie, folders: folders)
+        return cookie
+    }
+
+    /// Removes the empty files that ended processes have left, some at a time.
+    func sweep() {
+        var left = 64
+        for folder in folders where Self.isOurs(folder) {
+            Folder.forEachName(in: folder) { name in
+                guard name.hasPrefix(Self.prefix) else { return true }
+                left -= 1
+                let path = "\(folder)/\(name)"
+                let number = path.withCString {
+                    Glibc.open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                }
+                if number >= 0 { Self.removeIfUnused(path, Descriptor(owning: number)) }
+                return left > 0
+            }
+        }
+    }
+
+    /// Removes an entry's file that is empty, and that no other process has open.
+    private static func removeIfUnused(_ path: String, _ file: borrowing Descriptor) {
+        var status = stat()
+        guard mp_try_lock(file.number) == 0, fstat(file.number, &status) == 0, status.st_size == 0,
+            status.st_nlink > 0
+        else { return }
+        _ = path.withCString { unlink($0) }
     }
 
     /// Makes a folder for its user alone where there is none yet.
@@ -81,35 +112,50 @@ package struct SysctlJournal: Sendable, Hashable {
     /// What all errors of the journal name.
     static let operation = "journal what the path manager's setting was"
 
-    struct Entry: Sendable {
-        fileprivate let cookie: UInt64
-        fileprivate let folders: [String]
+    private static let prefix = "path-manager-"
 
-        private func path(in folder: String) -> String { "\(folder)/path-manager-\(cookie)" }
+    struct Entry: Sendable {
+        /// Where its file may be, the place to write it to before the others.
+        private let places: [(folder: String, path: String)]
+
+        fileprivate init(_ namespace: UInt64, _ folders: [String]) {
+            places = folders.map { ($0, "\($0)/\(SysctlJournal.prefix)\(namespace)") }
+        }
 
         /// nil where there is none, or none to be trusted.
-        func read() -> String? { folders.lazy.compactMap(read).first }
-
-        private func read(in folder: String) -> String? {
-            guard isOurs(folder), let bytes = try? InputFile.regularBytes(path(in: folder), limit: 16) else {
-                return nil
+        func read() -> String? {
+            for place in places {
+                guard isOurs(place.folder), let bytes = try? InputFile.regularBytes(place.path, limit: 16)
+                else {
+                    continue
+                }
+                let isName = bytes.allSatisfy { byte in
+                    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: "_")
+                }
+                if !bytes.isEmpty, isName { return String(decoding: bytes, as: UTF8.self) }
             }
-            let text = String(decoding: bytes, as: UTF8.self)
-            let isName = text.utf8.allSatisfy { byte in
-                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: "_")
-            }
-            return !text.isEmpty && isName ? text : nil
+            return nil
         }
 
-        /// Keeps the entry in the first folder that can be written.
+        /// A file that is empty stays: a process may have it open.
+        func remove() {
+            for place in places {
+                var status = stat()
+                guard lstat(place.path, &status) != 0 || status.st_size > 0 else { continue }
+                _ = place.path.withCString { unlink($0) }
+            }
+        }
+
+        /// Its file, in the first folder that can be written.
         ///
         /// - Throws: why the last of them can't.
-        func write(_ text: String) throws(SystemError) {
+        fileprivate func open() throws(SystemError) -> (path: String, number: CInt) {
             var failure = SystemError(SysctlJournal.operation, errno: ENOENT)
-            for folder in folders {
+            for place in places {
                 do throws(SystemError) {
-                    return try write(text, in: folder)
+                    try SysctlJournal.prepare(place.folder)
+                    return (place.path, try Self.open(place.path).release())
                 } catch {
                     failure = error
                 }
@@ -117,59 +163,45 @@ package struct SysctlJournal: Sendable, Hashable {
             throw failure
         }
 
-        private func write(_ text: String, in folder: String) throws(SystemError) {
-            try SysctlJournal.prepare(folder)
-            let file = try open(in: folder)
-            let count = text.utf8.count
-            do throws(SystemError) {
-                let written = try systemCall(SysctlJournal.operation) {
-                    text.withCString { Glibc.write(file.number, $0, count) }
-                }
-                guard written == count else { throw SystemError(SysctlJournal.operation, errno: ENOSPC) }
-            } catch {
-                _ = path(in: folder).withCString { unlink($0) }
-                throw error
-            }
-        }
-
-        func remove() { for folder in folders { _ = path(in: folder).withCString { unlink($0) } } }
-
-        /// The file of an entry that is to be written, in the first folder that can be.
-        fileprivate func open() throws(SystemError) -> Descriptor {
-            var failure = SystemError(SysctlJournal.operation, errno: ENOENT)
-            for folder in folders {
-                do throws(SystemError) {
-                    try SysctlJournal.prepare(folder)
-                    return try open(in: folder)
-                } catch {
-                    failure = error
+        private static func open(_ path: String) throws(SystemError) -> Descriptor {
+            // A process that sweeps may have it locked, and then removes it.
+            for _ in 0..<attempts {
+                let file = Descriptor(
+                    owning: try systemCall(SysctlJournal.operation) {
+                        path.withCString {
+                            Glibc.open($0, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+                        }
+                    })
+                if mp_try_shared_lock(file.number) == 0, OpenEntry.status(of: file.number) != nil {
+                    return file
                 }
             }
-            throw failure
+            throw SystemError(SysctlJournal.operation, errno: EBUSY, detail: path)
         }
 
-        private func open(in folder: String) throws(SystemError) -> Descriptor {
-            let path = path(in: folder)
-            return Descriptor(
-                owning: try systemCall(SysctlJournal.operation) {
-                    path.withCString {
-                        Glibc.open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-                    }
-                })
-        }
+        private static let attempts = 100
     }
 
     /// An entry that is made and removed often, under the setting's lock: its file stays open, and is empty while there is no
-    /// entry. (An empty file is no entry to any reader.)
+    /// entry. (An empty file is no entry to any reader.) Each process has locked it, shared, while it has it open: the last
+    /// one removes it.
     struct OpenEntry: ~Copyable {
-        let entry: Entry
+        /// Nil keeps no entry.
+        let entry: Entry?
         private var file: Descriptor?
+        private var path = ""
 
-        init(_ entry: Entry) { self.entry = entry }
+        init(_ entry: Entry?) { self.entry = entry }
+
+        deinit { removeFile() }
 
         mutating func write(_ text: String) throws(SystemError) {
+            guard let entry else { return }
             if writesToFile(text) { return }
-            file = try entry.open()
+            removeFile()
+            let opened = try entry.open()
+            path = opened.path
+            file = Descriptor(owning: opened.number)
             guard writesToFile(text) else {
                 remove()
                 throw SystemError(SysctlJournal.operation, errno: ENOSPC)
@@ -178,14 +210,16 @@ package struct SysctlJournal: Sendable, Hashable {
 
         /// - Returns: false where there is no file, or no room.
         private func writesToFile(_ text: String) -> Bool {
-            guard let number, Self.isLinked(number) else { return false }
+            guard let number, let status = Self.status(of: number) else { return false }
+            // What a killed process has left there may be longer.
+            guard status.st_size == 0 || ftruncate(number, 0) == 0 else { return false }
             return text.withCString { pwrite(number, $0, text.utf8.count, 0) } == text.utf8.count
         }
 
         mutating func remove() {
-            if let number, Self.isLinked(number), ftruncate(number, 0) == 0 { return }
+            if let number, Self.status(of: number) != nil, ftruncate(number, 0) == 0 { return }
             file = nil
-            entry.remove()
+            entry?.remove()
         }
 
         private var number: CInt? {
@@ -195,17 +229,23 @@ package struct SysctlJournal: Sendable, Hashable {
             }
         }
 
-        /// Whether the file has a name still: another process that had the lock may have removed it.
-        private static func isLinked(_ number: CInt) -> Bool {
+        /// - Returns: nil where the file has no name any more: another process that had the setting's lock removed it.
+        fileprivate static func status(of number: CInt) -> stat? {
             var status = stat()
-            return fstat(number, &status) == 0 && status.st_nlink > 0
+            return fstat(number, &status) == 0 && status.st_nlink > 0 ? status : nil
         }
 
         /// There will be no entry any more. One that is there stays, for another process to put back what it says.
         mutating func close() {
-            var status = stat()
-            if let number, fstat(number, &status) == 0, status.st_size == 0 { entry.remove() }
+            removeFile()
             file = nil
+        }
+
+        private func removeFile() {
+            switch file {
+            case .some(let file): SysctlJournal.removeIfUnused(path, file)
+            case nil: break
+            }
         }
     }
 }

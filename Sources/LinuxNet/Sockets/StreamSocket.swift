@@ -30,8 +30,7 @@ package struct StreamSocket: ~Copyable, Sendable {
 
     /// Takes a socket that is not connected back to the state in which it was made; an MPTCP socket's path manager is
     /// chosen anew (mptcp_disconnect, net/mptcp/protocol.c). Its options stay.
-    static func disconnect(_ descriptor: borrowing Descriptor) throws(SystemError) {
-        let number = descriptor.number
+    static func disconnect(_ number: CInt) throws(SystemError) {
         try systemCall("disconnect a socket") { mp_disconnect(number) }
     }
 

@@ -86,10 +86,11 @@ struct GuardedSelectionTests {
         let folder = try TemporaryFolder()
         let journal = SysctlJournal(folder: folder.file("journal"))
         let selection = try GuardedSelection(journal: journal)
-        let entry = try journal.entry(of: try LocalSocket.make())
+        let namespace = try SysctlJournal.namespace(of: LocalSocket.make())
+        let entry = journal.entry(of: namespace)
         let socket = try StreamSocket.makeDescriptor(.ipv4, .mptcp)
         for isRemoved in [false, false, true, false] {
-            if isRemoved { entry.remove() }
+            if isRemoved { try folder.remove("journal/path-manager-\(namespace)") }
             var during: String?
             let outcome = selection.tryToSelect(for: socket) { _ in
                 during = entry.read()
@@ -116,7 +117,7 @@ struct GuardedSelectionTests {
     func choices() throws {
         let folder = try TemporaryFolder()
         let journal = SysctlJournal(folder: folder.file("journal"))
-        let entry = try journal.entry(of: try LocalSocket.make())
+        var entry = SysctlJournal.OpenEntry(try journal.entry(of: try LocalSocket.make()))
         try entry.write("kernel")
         try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
         let selection = try GuardedSelection(journal: journal)

@@ -19,8 +19,10 @@ struct SocketSourceTests {
         }
 
         var setting: String { InputFile.line(PathManagerSetting.named.path) ?? "" }
-        var entryCount: Int {
-            (try? FileManager.default.contentsOfDirectory(atPath: journal.folders[0]).count) ?? 0
+        /// Of the files, an empty one is no entry.
+        var entryCount: Int { files.count { (try? folder.text("journal/\($0)")) != "" } }
+        var files: [String] {
+            (try? FileManager.default.contentsOfDirectory(atPath: journal.folders[0])) ?? []
         }
 
         func source(patience: Duration = .seconds(20)) -> LocalSocketSource {
@@ -59,6 +61,38 @@ struct SocketSourceTests {
         let older = UserspaceSelection(.numbered, journal: world.journal)
         #expect(try older.during { () throws(SystemError) in world.setting } == "userspace")
         #expect((world.setting, world.entryCount) == ("kernel", 0))
+    }
+
+    @Test(
+        "keeps its journal's file while it lasts, and leaves none, nor what killed processes have left",
+        .inNamespace)
+    func files() async throws {
+        let world = try World()
+        let namespace = try SysctlJournal.namespace(of: LocalSocket.make())
+        let entry = world.journal.entry(of: namespace)
+        try FileManager.default.createDirectory(
+            atPath: world.journal.folders[0], withIntermediateDirectories: true)
+        try world.folder.write("", to: "journal/path-manager-1")
+        try world.folder.write("kernel", to: "journal/path-manager-2")
+        do {
+            let source = world.source()
+            #expect(world.files == ["path-manager-2"])
+            for isRemoved in [false, false, true, false] {
+                if isRemoved { try world.folder.remove("journal/path-manager-\(namespace)") }
+                #expect(try source.makeSocket(.ipv4).level == .perConnection)
+                // One in use is not taken for one that was left.
+                #expect(try world.source().makeSocket(.ipv4).level == .perConnection)
+                #expect(world.files.count == 2)
+            }
+            let holder = try await world.holder()
+            #expect(entry.read() == "kernel")
+            holder.endInput()
+            #expect(try await holder.result().status == 0)
+            #expect(entry.read() == nil)
+        }
+        // Its owner, in another network namespace, may have been killed and may come again.
+        #expect(world.files == ["path-manager-2"])
+        #expect(world.setting == "kernel")
     }
 
     @Test("leaves an administrator's choice alone, also one made in between", .inNamespace)
