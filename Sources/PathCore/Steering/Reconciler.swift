@@ -44,8 +44,8 @@ struct Reconciler: Sendable {
     private var promotions: [SubflowID] = []
     private var promotesFrom = MonotonicTime.zero
 
-    /// The first subflow, whose end was to be a reset when there was no other one.
-    private var halfEnded: Subflow?
+    /// What resets the first subflow, whose end was to be that when there was no other one.
+    private var lateReset: (order: SubflowAction, address: IPAddress)?
 
     /// How the first subflow ends; any other is closed on both ways by its end.
     enum FirstEnd: Sendable {
@@ -147,26 +147,23 @@ struct Reconciler: Sendable {
     }
 
     private mutating func destroy(_ subflow: Subflow, _ first: FirstEnd = .shutdown) {
-        // Any other than the first: kernels before 6.11 lose an orphan that is reset.
-        orderEnd(of: subflow, byReset: subflow.id == .first && first == .reset)
-        if subflow.id == .first, first == .resetLater { halfEnded = subflow }
-        noteEnd(of: subflow.id)
-    }
-
-    private mutating func orderEnd(of subflow: Subflow, byReset: Bool) {
+        defer { noteEnd(of: subflow.id) }
         guard let local = subflow.local else { return }
-        order(
-            byReset
-                ? .reset(local: local, remote: subflow.remote, interface: subflow.route.interface)
-                : .destroy(local: local, remote: subflow.remote))
+        let reset = SubflowAction.reset(
+            local: local, remote: subflow.remote, interface: subflow.route.interface)
+        // Any other than the first: kernels before 6.11 lose an orphan that is reset.
+        let isFirst = subflow.id == .first
+        order(isFirst && first == .reset ? reset : .destroy(local: local, remote: subflow.remote))
+        if isFirst, first == .resetLater { lateReset = (reset, local.address) }
         book.destroyed(local.address)
     }
 
     /// Resets the first subflow, if it was to be when another goes on, and one does.
     mutating func settleReset(_ paths: PathTable) {
-        guard let subflow = halfEnded, goesOn(paths, without: nil) else { return }
-        halfEnded = nil
-        orderEnd(of: subflow, byReset: true)
+        guard let reset = lateReset, goesOn(paths, without: nil) else { return }
+        lateReset = nil
+        order(reset.order)
+        book.destroyed(reset.address)
     }
 
     /// Whether a subflow carries data, or may, on a path that is not known to be dead.
