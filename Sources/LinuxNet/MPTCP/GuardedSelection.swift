@@ -179,7 +179,7 @@ package final class GuardedSelection: Sendable {
             return before
         }
         // Chosen by the administrator, or left behind by a process that was killed.
-        guard let journalled = state.entry.entry?.read(), journalled != setting.userspace else { return nil }
+        guard let journalled = state.entry.read(), journalled != setting.userspace else { return nil }
         return journalled
     }
 

@@ -209,7 +209,7 @@ package final class UserspaceSelection: Sendable {
                 opened.entry.remove()
                 return false
             }
-            guard let journalled = opened.entry.entry?.read(), journalled != setting.userspace else {
+            guard let journalled = opened.entry.read(), journalled != setting.userspace else {
                 return false
             }
             try putBack(journalled, opened)
@@ -226,7 +226,7 @@ package final class UserspaceSelection: Sendable {
             var original = before
             if before == setting.userspace {
                 // Chosen by the administrator, or left behind by a process that was killed.
-                guard let journalled = opened.entry.entry?.read(), journalled != setting.userspace else {
+                guard let journalled = opened.entry.read(), journalled != setting.userspace else {
                     return try body(opened.file)
                 }
                 original = journalled

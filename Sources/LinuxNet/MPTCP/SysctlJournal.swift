@@ -187,13 +187,22 @@ package struct SysctlJournal: Sendable, Hashable {
     /// one removes it.
     struct OpenEntry: ~Copyable {
         /// Nil keeps no entry.
-        let entry: Entry?
+        private let entry: Entry?
         private var file: Descriptor?
         private var path = ""
+        /// Whether another process's entry was read, which may be in another folder.
+        private var wasFound = false
 
         init(_ entry: Entry?) { self.entry = entry }
 
         deinit { removeFile() }
+
+        /// nil where there is none, or none to be trusted.
+        mutating func read() -> String? {
+            let text = entry?.read()
+            wasFound = text != nil
+            return text
+        }
 
         mutating func write(_ text: String) throws(SystemError) {
             guard let entry else { return }
@@ -217,8 +226,10 @@ package struct SysctlJournal: Sendable, Hashable {
         }
 
         mutating func remove() {
-            if let number, Self.status(of: number) != nil, ftruncate(number, 0) == 0 { return }
-            file = nil
+            let isEmpty = number.map { Self.status(of: $0) != nil && ftruncate($0, 0) == 0 } ?? false
+            if isEmpty, !wasFound { return }
+            if !isEmpty { file = nil }
+            wasFound = false
             entry?.remove()
         }
 

@@ -95,6 +95,24 @@ struct SocketSourceTests {
         #expect(world.setting == "kernel")
     }
 
+    @Test("drops a killed process's entry in whichever folder that is", .inNamespace)
+    func otherFolder() throws {
+        let folder = try TemporaryFolder()
+        let own = SysctlJournal(folder: folder.file("own"))
+        let other = SysctlJournal(folder: folder.file("other"))
+        let namespace = try SysctlJournal.namespace(of: LocalSocket.make())
+        let source = LocalSocketSource(journal: SysctlJournal(folders: own.folders + other.folders))
+        for _ in 0..<2 {
+            var killed = SysctlJournal.OpenEntry(other.entry(of: namespace))
+            try killed.write("kernel")
+            try ControlFile.sysctl("net/mptcp/path_manager", "userspace")
+            #expect(try source.makeSocket(.ipv4).level == .perConnection)
+            #expect(InputFile.line(PathManagerSetting.named.path) == "kernel")
+            #expect(own.entry(of: namespace).read() == nil && other.entry(of: namespace).read() == nil)
+            killed.close()
+        }
+    }
+
     @Test("leaves an administrator's choice alone, also one made in between", .inNamespace)
     func choices() throws {
         let world = try World()
