@@ -37,6 +37,8 @@ extension SteeringMachine {
     private mutating func canWait(_ path: PathKey, because reason: MoveReason, at now: MonotonicTime) -> Bool
     {
         guard case .trouble = reason, traits.steers, hasOther(than: path), reconciler.hasRoom(tuning),
+            // Its interface may be back with the address, and data could go there again.
+            allowed.refusal(ofInterface: name(path)) == nil,
             reconciler.subflows.all.allSatisfy({
                 $0.path == path ? $0.isIdleStandby : $0.isBackup || paths[$0.path].state.isGood
             })
@@ -73,14 +75,17 @@ extension SteeringMachine {
         return true
     }
 
-    /// Failed paths are left when another one is there to take what was on them.
+    /// Failed paths are left when another one is there to take what was on them; those that are gone when that need not wait any
+    /// more (`canWait`): their interfaces may be back, and take a new subflow.
     mutating func leaveFailed(at now: MonotonicTime) {
         for path in paths.keys {
             guard case .failed(let failed) = paths[path].state, let data = reconciler.subflows.data(on: path),
-                reconciler.subflows[data].isOpen, hasOther(than: path),
-                !canWait(path, because: .trouble(failed.trouble), at: now)
+                reconciler.subflows[data].isOpen
             else { continue }
-            leave(path, because: .trouble(failed.trouble), isCertain: false, at: now)
+            let isGone = handoff == nil && allowed.loss(of: reconciler.subflows[data]) != nil
+            guard isGone || hasOther(than: path), !canWait(path, because: .trouble(failed.trouble), at: now)
+            else { continue }
+            leave(path, because: .trouble(failed.trouble), isCertain: isGone, at: now)
         }
     }
 

@@ -105,6 +105,30 @@ struct HandoffTests {
     }
 
     @Test(
+        "leaves what only stood by and is gone, and joins there anew, once what carries a bulk transfer is silent"
+    )
+    func standbyOfSilentCarrier() throws {
+        var story = Self.story(.download(every: .milliseconds(1)), .plugged(1, false))
+        story.changes += [
+            (.milliseconds(3500), .plugged(1, true)),
+            (.seconds(5), .open(0, upwards: false, downwards: false)),
+        ]
+        let world = story.run(until: .seconds(9))
+        let left = try #require(world.time(of: .left("wwan0", because: .trouble(.interfaceGone))))
+        let joined = try #require(world.time(of: .joined("wwan0"), from: .seconds(5)))
+        #expect(left > 5000 && left < joined && joined < 7000)
+    }
+
+    @Test("leaves what only stood by and is gone at once where its interface is back, but not allowed")
+    func standbyNotAllowed() {
+        var story = Self.story(.download(every: .milliseconds(1)), .plugged(1, false))
+        story.policy.allowsExpensivePaths = false
+        story.changes += [(.milliseconds(3500), .plugged(1, true)), (.seconds(4), .expensive(1, true))]
+        let events = story.run(until: .milliseconds(4200)).events(from: .milliseconds(3990)).map(\.event)
+        #expect(events.contains(.left("wwan0", because: .trouble(.interfaceGone))))
+    }
+
+    @Test(
         "ends what only stood by when the transfer pauses, and not in the middle of it",
         arguments: [true, false])
     func standby(isDownload: Bool) {

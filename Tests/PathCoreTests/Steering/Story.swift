@@ -77,12 +77,13 @@ extension Simulation.Step: CustomStringConvertible {
             case "198.51.100.2": "wlan0"
             case "203.0.113.2": "wwan0"
             case "192.0.2.2": "eth0"
+            case "198.51.100.130": "wlan1"
             case let other: other
             }
         }
         // An interface that was plugged in again has an index that is 10 higher.
         func name(_ interface: InterfaceIndex) -> String {
-            ["eth0", "wlan0", "wwan0"][Int(interface % 10) - 2]
+            [2: "eth0", 3: "wlan0", 4: "wwan0", 5: "wlan1"][interface % 10] ?? "interface \(interface)"
         }
         let text =
             switch action {
