@@ -66,12 +66,14 @@ for target, names in {"rtnetlink": ["rtnetlink", "rules-nexthops"], "genetlink":
 END
 
 status=0
+# Wall time, which a busy machine stretches: 30 s for one input is a hang there, too.
+limit=30
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses broker)
 for target in "${targets[@]}"; do
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"
-    if FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=16384 \
+    if FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -timeout=$limit -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$build/crashes/$target-" "$build/corpus/$target" "$build/seeds/$target" \
         > "$build/$target.log" 2>&1; then
         sed -n -E 's/^#[0-9]+\s+DONE\s+cov: ([0-9]+).*/coverage \1/p; s/^Done ([0-9]+) runs.*/\1 runs/p' \
