@@ -5,21 +5,33 @@ import LinuxNet
 struct FollowedSocket: ~Copyable {
     /// Nil for one that is known by name.
     private let own: Descriptor?
-    private var diagnosed: DiagnosedSocket?
     /// Nil for one that this process holds.
-    let loan: DescriptorLoan?
+    private let lent: LentSocket?
+
+    /// An object: it is large, and hardly any connection has one. What holds the socket sees to it that one thread uses it.
+    private final class LentSocket: @unchecked Sendable {
+        var diagnosed: DiagnosedSocket
+        let loan: DescriptorLoan
+
+        init(_ diagnosed: DiagnosedSocket, _ loan: @escaping DescriptorLoan) {
+            self.diagnosed = diagnosed
+            self.loan = loan
+        }
+    }
 
     /// - Parameter own: a descriptor of the socket that is this object's alone.
     init(_ own: consuming Descriptor) {
         self.own = .some(own)
-        loan = nil
+        lent = nil
     }
 
     init(_ diagnosed: DiagnosedSocket, borrow: @escaping DescriptorLoan) {
         own = nil
-        self.diagnosed = diagnosed
-        loan = borrow
+        lent = LentSocket(diagnosed, borrow)
     }
+
+    /// Borrows its descriptor; nil for one that this process holds.
+    var loan: DescriptorLoan? { lent?.loan }
 
     /// The number of this process's descriptor; nil for a socket that is known by name.
     var number: CInt? {
@@ -32,24 +44,24 @@ struct FollowedSocket: ~Copyable {
     /// What the kernel counts now; nil for a connection that is no more.
     mutating func sample() -> TransportSample? {
         if let number { return TransportSample.read(number) }
-        return diagnosed?.sample()
+        return lent?.diagnosed.sample()
     }
 
     /// The TCP sockets of one that is known by name; none for one that this process holds.
-    var cookies: [UInt64] { diagnosed?.cookies ?? [] }
+    var cookies: [UInt64] { lent?.diagnosed.cookies ?? [] }
 
     /// Those that were found since this was asked last.
-    mutating func takeNewCookies() -> [UInt64] { diagnosed?.takeNewCookies() ?? [] }
+    mutating func takeNewCookies() -> [UInt64] { lent?.diagnosed.takeNewCookies() ?? [] }
 
     /// One of them has ended: the latest sample, with its last counters.
     mutating func ended(_ cookie: UInt64, _ last: SubflowSample) -> TransportSample? {
-        diagnosed?.ended(cookie, last)
+        lent?.diagnosed.ended(cookie, last)
     }
 
     /// Whether the peer has acknowledged all that was written.
     func isAllAcknowledged() -> Bool {
         if let number { return TransportSample.isAllAcknowledged(number) }
-        return diagnosed?.isAllAcknowledged() ?? false
+        return lent?.diagnosed.isAllAcknowledged() ?? false
     }
 
     /// Adds to a sample whether the peer has ended its direction. (sock_diag tells that with the sample.)

@@ -47,15 +47,22 @@ package struct ViabilityMachine: Sendable {
     private var latest: PathSnapshot?
     private var usesDefaultRoute = false
     private var pathTrouble: PathTrouble?
-    private var sending = SendingWatch()
-    private var silence = SilenceWatch()
-    /// When data was sent that no sample has seen yet.
-    private var sentAt: MonotonicTime?
-    private var candidate: (name: String, since: MonotonicTime)?
     /// Other paths that connections have found silent lately.
     private var silentPaths: Set<InterfaceIndex> = []
-    /// The path that would be better if it answered.
-    private var suspicion: Suspicion?
+    /// Nil for MPTCP, which is not judged by any of it.
+    private var tcp: CopyOnWrite<TCPEvidence>?
+
+    /// What the path of a plain TCP connection is judged by, beside the kernel's tables.
+    private struct TCPEvidence: Sendable {
+        var sending = SendingWatch()
+        var silence = SilenceWatch()
+        /// When data was sent that no sample has seen yet.
+        var sentAt: MonotonicTime?
+        /// The path that may be told as the better one.
+        var candidate: (name: String, since: MonotonicTime)?
+        /// The path that would be better if it answered.
+        var suspicion: Suspicion?
+    }
 
     private struct Suspicion: Sendable {
         let path: InterfaceIndex
@@ -71,6 +78,7 @@ package struct ViabilityMachine: Sendable {
     package init(_ connection: FollowedConnection, configuration: Configuration = Configuration()) {
         self.connection = connection
         self.configuration = configuration
+        tcp = connection.isTCP ? CopyOnWrite(TCPEvidence()) : nil
     }
 
     /// When it wants to be called again. Plain values: the owner asks often, and is not to copy the machine for that.
@@ -95,13 +103,13 @@ package struct ViabilityMachine: Sendable {
     package var agenda: Agenda {
         var agenda = Agenda()
         // An MPTCP connection's samples are for its steering.
-        if connection.isTCP {
-            agenda.awaitsData = sentAt == nil && sending.nextSample == nil
-            agenda.watchesSending = !agenda.awaitsData
-            agenda.nextSample = [sending.nextSample, silence.nextSample, sentAt].compactMap { $0 }.min()
-        }
-        agenda.nextDeadline = [agenda.nextSample, candidateDeadline, suspicion?.nextProbe].compactMap { $0 }
+        guard let tcp = tcp?.value else { return agenda }
+        agenda.awaitsData = tcp.sentAt == nil && tcp.sending.nextSample == nil
+        agenda.watchesSending = !agenda.awaitsData
+        agenda.nextSample = [tcp.sending.nextSample, tcp.silence.nextSample, tcp.sentAt].compactMap { $0 }
             .min()
+        agenda.nextDeadline = [agenda.nextSample, candidateDeadline, tcp.suspicion?.nextProbe]
+            .compactMap { $0 }.min()
         return agenda
     }
 
@@ -111,7 +119,7 @@ package struct ViabilityMachine: Sendable {
     package func needsSample(at now: MonotonicTime) -> Bool { agenda.needsSample(at: now) }
 
     private var candidateDeadline: MonotonicTime? {
-        guard let candidate, candidate.name != betterPath else { return nil }
+        guard let candidate = tcp?.value.candidate, candidate.name != betterPath else { return nil }
         return candidate.since.advanced(by: configuration.betterPathDelay)
     }
 
@@ -123,7 +131,7 @@ package struct ViabilityMachine: Sendable {
     /// The peer's host answered over another path.
     package mutating func answered(over path: InterfaceIndex, at now: MonotonicTime) -> [Action] {
         silentPaths.remove(path)
-        if suspicion?.path == path { suspicion = nil }
+        if tcp?.value.suspicion?.path == path { tcp?.value.suspicion = nil }
         return judge(at: now)
     }
 
@@ -142,27 +150,28 @@ package struct ViabilityMachine: Sendable {
     /// The connection's user has written something.
     package mutating func dataWasSent(at now: MonotonicTime) {
         // The kernel's timer can't run out before 200 ms have passed; 25 ms are soon enough to look.
-        if sentAt == nil, sending.nextSample == nil { sentAt = now.advanced(by: .milliseconds(25)) }
+        guard let tcp = tcp?.value, tcp.sentAt == nil, tcp.sending.nextSample == nil else { return }
+        self.tcp?.value.sentAt = now.advanced(by: .milliseconds(25))
     }
 
     /// The connection's user waits for bytes now, or does no more.
     package mutating func expectData(_ awaits: Bool, at now: MonotonicTime) -> [Action] {
-        silence.await(awaits, at: now)
+        tcp?.value.silence.await(awaits, at: now)
         return judge(at: now)
     }
 
     /// The connection's state, asked for because `needsSample` said so or for any other reason.
     package mutating func sample(_ sample: SubflowSample, at now: MonotonicTime) -> [Action] {
-        sentAt = nil
-        sending.ingest(sample, at: now)
-        let asks = silence.ingest(sample, at: now)
+        tcp?.value.sentAt = nil
+        tcp?.value.sending.ingest(sample, at: now)
+        let asks = tcp?.value.silence.ingest(sample, at: now) ?? false
         // What the tables say is dead needs no probe.
         return judge(at: now) + (asks && pathTrouble == nil ? [.probe] : [])
     }
 
     /// The peer's host answered a probe: accepted or refused, the path is alive.
     package mutating func probeAnswered(at now: MonotonicTime) -> [Action] {
-        silence.answered(at: now)
+        tcp?.value.silence.answered(at: now)
         return judge(at: now)
     }
 
@@ -172,24 +181,25 @@ package struct ViabilityMachine: Sendable {
 
     private mutating func judge(at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
-        let found = pathTrouble ?? sending.trouble ?? (silence.isDead ? .noAnswer : nil)
+        let silence: PathTrouble? = tcp?.value.silence.isDead == true ? .noAnswer : nil
+        let found = pathTrouble ?? tcp?.value.sending.trouble ?? silence
         if (found == nil) != (trouble == nil) { actions.append(.viability(found == nil, found)) }
         if found == nil || trouble == nil { trouble = found }
         return actions + judgeBetterPath(at: now)
     }
 
     private mutating func judgeBetterPath(at now: MonotonicTime) -> [Action] {
-        guard connection.isTCP, usesDefaultRoute, let latest else { return [] }
+        guard tcp != nil, usesDefaultRoute, let latest else { return [] }
         let probes = askBetterPath(in: latest, at: now)
         var silent = silentPaths
-        if let suspicion { silent.insert(suspicion.path) }
+        if let suspicion = tcp?.value.suspicion { silent.insert(suspicion.path) }
         guard let better = connection.better(in: latest, configuration.policy, without: silent) else {
-            candidate = nil
+            tcp?.value.candidate = nil
             guard betterPath != nil else { return probes }
             betterPath = nil
             return [.betterPath(nil)] + probes
         }
-        if candidate?.name != better.name { candidate = (better.name, now) }
+        if tcp?.value.candidate?.name != better.name { tcp?.value.candidate = (better.name, now) }
         guard betterPath != better.name else { return probes }
         let isRefused =
             latest.interface(connection.interface).map { configuration.policy.refusal(of: $0) != nil } ?? true
@@ -203,6 +213,8 @@ package struct ViabilityMachine: Sendable {
     /// A path that would be better but was found silent is asked whether it lives.
     private mutating func askBetterPath(in latest: PathSnapshot, at now: MonotonicTime) -> [Action] {
         let best = connection.better(in: latest, configuration.policy)?.index
+        var suspicion = tcp?.value.suspicion
+        defer { tcp?.value.suspicion = suspicion }
         if suspicion?.path != best { suspicion = nil }
         if let best, suspicion == nil, silentPaths.contains(best) {
             suspicion = Suspicion(path: best, nextProbe: now, pause: configuration.suspicionPause)

@@ -5,30 +5,65 @@
 public struct PathPolicy: Sendable, Hashable {
     /// Whether paths that cost money may be used: where nothing is said, by all that is not discretionary.
     public var allowsExpensivePaths: Bool {
-        get { saysExpensive ?? !isDiscretionary }
-        set { saysExpensive = newValue }
+        get { rules.value.saysExpensive ?? !isDiscretionary }
+        set { rules.value.saysExpensive = newValue }
     }
-    /// What was said of paths that cost money.
-    private var saysExpensive: Bool?
     /// Whether the work has time, and no person waits for it: a prefetch, a backup. It uses no path that costs money unless
     /// `allowsExpensivePaths` says so. The traffic class `.background` sets this.
-    public var isDiscretionary = false
+    public var isDiscretionary: Bool {
+        get { rules.value.isDiscretionary }
+        set { rules.value.isDiscretionary = newValue }
+    }
     /// Whether paths on which data is to be saved may be used.
-    public var allowsConstrainedPaths = true
+    public var allowsConstrainedPaths: Bool {
+        get { rules.value.allowsConstrainedPaths }
+        set { rules.value.allowsConstrainedPaths = newValue }
+    }
     /// Types that may not be used.
-    public var prohibitedInterfaceTypes: Set<InterfaceType> = []
+    public var prohibitedInterfaceTypes: Set<InterfaceType> {
+        get { rules.value.prohibitedInterfaceTypes }
+        set { rules.value.prohibitedInterfaceTypes = newValue }
+    }
     /// Interfaces that may not be used, by name.
-    public var prohibitedInterfaces: Set<String> = []
+    public var prohibitedInterfaces: Set<String> {
+        get { rules.value.prohibitedInterfaces }
+        set { rules.value.prohibitedInterfaces = newValue }
+    }
     /// If set, only the interface with this name.
-    public var requiredInterface: String?
+    public var requiredInterface: String? {
+        get { rules.value.requiredInterface }
+        set { rules.value.requiredInterface = newValue }
+    }
     /// If set, the interface with this name comes first where it is allowed.
-    public var preferredInterface: String?
-
+    public var preferredInterface: String? {
+        get { rules.value.preferredInterface }
+        set { rules.value.preferredInterface = newValue }
+    }
     /// How many bytes may go over some paths in a period; nil for any number. When it is spent those paths are not allowed.
-    public var budget: PathBudget?
+    public var budget: PathBudget? {
+        get { rules.value.budget }
+        set { rules.value.budget = newValue }
+    }
+
+    /// Shared: a connection's machines have a handful of copies of its policy, and most policies say nothing.
+    private var rules: CopyOnWrite<Rules>
+
+    private struct Rules: Sendable, Hashable {
+        /// What was said of paths that cost money.
+        var saysExpensive: Bool?
+        var isDiscretionary = false
+        var allowsConstrainedPaths = true
+        var prohibitedInterfaceTypes: Set<InterfaceType> = []
+        var prohibitedInterfaces: Set<String> = []
+        var requiredInterface: String?
+        var preferredInterface: String?
+        var budget: PathBudget?
+    }
+
+    private static let noRules = CopyOnWrite(Rules())
 
     /// A policy that allows every path.
-    public init() {}
+    public init() { rules = Self.noRules }
 
     /// Why a path is not allowed.
     public enum Refusal: String, Sendable, Hashable, Codable, CustomStringConvertible {

@@ -108,35 +108,101 @@ public struct PathSnapshot: Sendable, Hashable {
 /// An interface with all that is known of it as a path.
 public struct PathInterface: Sendable, Hashable {
     /// The kernel's number of the interface.
-    public var index: InterfaceIndex
+    public var index: InterfaceIndex {
+        get { facts.value.index }
+        set { facts.value.index = newValue }
+    }
     /// The interface's name.
-    public var name: String
+    public var name: String {
+        get { facts.value.name }
+        set { facts.value.name = newValue }
+    }
     /// The interface's type, and where that is known from.
-    public var type: Verdict<InterfaceType>
+    public var type: Verdict<InterfaceType> {
+        get { facts.value.type }
+        set { facts.value.type = newValue }
+    }
     /// Whether traffic costs money or uses up an allowance: cellular, a telephone's hotspot.
-    public var expensive: Verdict<Expense>
+    public var expensive: Verdict<Expense> {
+        get { facts.value.expensive }
+        set { facts.value.expensive = newValue }
+    }
     /// Whether the user asked to save data here.
-    public var constrained: Verdict<Bool>
+    public var constrained: Verdict<Bool> {
+        get { facts.value.constrained }
+        set { facts.value.constrained = newValue }
+    }
     /// The addresses of the interface.
-    public var addresses: [InterfaceAddress]
+    public var addresses: [InterfaceAddress] {
+        get { facts.value.addresses }
+        set { facts.value.addresses = newValue }
+    }
     /// The routers of its default routes.
-    public var gateways: [IPAddress]
+    public var gateways: [IPAddress] {
+        get { facts.value.gateways }
+        set { facts.value.gateways = newValue }
+    }
     /// The lowest metric among its default routes; nil without one.
-    public var metric: UInt32?
+    public var metric: UInt32? {
+        get { facts.value.metric }
+        set { facts.value.metric = newValue }
+    }
     /// The name servers that belong to this path, where a source names them.
-    public var nameServers: [IPAddress]
+    public var nameServers: [IPAddress] {
+        get { facts.value.nameServers }
+        set { facts.value.nameServers = newValue }
+    }
     /// The name of the Wi-Fi network.
-    public var ssid: String?
+    public var ssid: String? {
+        get { facts.value.ssid }
+        set { facts.value.ssid = newValue }
+    }
     /// The interfaces that carry a tunnel's packets, the nearest first; none for one that needs no other.
-    public var carriers: [Carrier]
+    public var carriers: [Carrier] {
+        get { facts.value.carriers }
+        set { facts.value.carriers = newValue }
+    }
     /// What is known of the link below IP.
-    public var quality: PathQuality
+    public var quality: PathQuality {
+        get { facts.value.quality }
+        set { facts.value.quality = newValue }
+    }
     /// Whether the kernel has both a default route and a usable address here.
-    public var supportsIPv4: Bool
+    public var supportsIPv4: Bool {
+        get { facts.value.supportsIPv4 }
+        set { facts.value.supportsIPv4 = newValue }
+    }
     /// Whether the path supports IPv6: it has an address and a default route.
-    public var supportsIPv6: Bool
+    public var supportsIPv6: Bool {
+        get { facts.value.supportsIPv6 }
+        set { facts.value.supportsIPv6 = newValue }
+    }
     /// The budgets that cover this path and are spent, of those that this process has asked about by a policy.
-    public var spentBudgets: Set<PathBudget>
+    public var spentBudgets: Set<PathBudget> {
+        get { facts.value.spentBudgets }
+        set { facts.value.spentBudgets = newValue }
+    }
+
+    /// Shared: each snapshot, race and connection has copies, and to copy the parts would be to count a dozen references.
+    private var facts: CopyOnWrite<Facts>
+
+    private struct Facts: Sendable, Hashable {
+        var index: InterfaceIndex
+        var name: String
+        var type: Verdict<InterfaceType>
+        var expensive: Verdict<Expense>
+        var constrained: Verdict<Bool>
+        var addresses: [InterfaceAddress]
+        var gateways: [IPAddress]
+        var metric: UInt32?
+        var nameServers: [IPAddress]
+        var ssid: String?
+        var carriers: [Carrier]
+        var quality: PathQuality
+        var supportsIPv4: Bool
+        var supportsIPv6: Bool
+        var spentBudgets: Set<PathBudget>
+    }
 
     /// A value of these parts.
     public init(
@@ -147,21 +213,12 @@ public struct PathInterface: Sendable, Hashable {
         ssid: String? = nil, carriers: [Carrier] = [], quality: PathQuality = PathQuality(),
         supportsIPv4: Bool = false, supportsIPv6: Bool = false, spentBudgets: Set<PathBudget> = []
     ) {
-        self.index = index
-        self.name = name
-        self.type = type
-        self.expensive = expensive
-        self.constrained = constrained
-        self.addresses = addresses
-        self.gateways = gateways
-        self.metric = metric
-        self.nameServers = nameServers
-        self.ssid = ssid
-        self.carriers = carriers
-        self.quality = quality
-        self.supportsIPv4 = supportsIPv4
-        self.supportsIPv6 = supportsIPv6
-        self.spentBudgets = spentBudgets
+        facts = CopyOnWrite(
+            Facts(
+                index: index, name: name, type: type, expensive: expensive, constrained: constrained,
+                addresses: addresses, gateways: gateways, metric: metric, nameServers: nameServers,
+                ssid: ssid, carriers: carriers, quality: quality, supportsIPv4: supportsIPv4,
+                supportsIPv6: supportsIPv6, spentBudgets: spentBudgets))
     }
 
     /// Whether it is known or guessed to be expensive.

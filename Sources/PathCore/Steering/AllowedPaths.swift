@@ -8,7 +8,7 @@ struct AllowedPath: Sendable {
 
 struct AllowedPaths: Sendable {
     private let policy: PathPolicy
-    private let connection: SteeredConnection
+    let connection: SteeredConnection
     /// Whether the connection came about by a default route. If not, no other path leads to the peer.
     private var usesDefaultRoute = true
     private(set) var peer: PeerAddresses

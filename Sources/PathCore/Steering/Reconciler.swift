@@ -45,7 +45,7 @@ struct Reconciler: Sendable {
     private var promotesFrom = MonotonicTime.zero
 
     /// What resets the first subflow, whose end was to be that when there was no other one.
-    private var lateReset: (order: SubflowAction, address: IPAddress)?
+    private var lateReset: CopyOnWrite<LateReset>?
 
     /// How the first subflow ends; any other is closed on both ways by its end.
     enum FirstEnd: Sendable {
@@ -55,6 +55,11 @@ struct Reconciler: Sendable {
         case reset
         /// The same, as soon as another subflow goes on.
         case resetLater
+    }
+
+    private struct LateReset: Sendable {
+        let order: SubflowAction
+        let address: IPAddress
     }
 
     private struct Withdrawal: Sendable {
@@ -154,13 +159,15 @@ struct Reconciler: Sendable {
         // Any other than the first: kernels before 6.11 lose an orphan that is reset.
         let isFirst = subflow.id == .first
         order(isFirst && first == .reset ? reset : .destroy(local: local, remote: subflow.remote))
-        if isFirst, first == .resetLater { lateReset = (reset, local.address) }
+        if isFirst, first == .resetLater {
+            lateReset = CopyOnWrite(LateReset(order: reset, address: local.address))
+        }
         book.destroyed(local.address)
     }
 
     /// Resets the first subflow, if it was to be when another goes on, and one does.
     mutating func settleReset(_ paths: PathTable) {
-        guard let reset = lateReset, goesOn(paths, without: nil) else { return }
+        guard let reset = lateReset?.value, goesOn(paths, without: nil) else { return }
         lateReset = nil
         order(reset.order)
         book.destroyed(reset.address)

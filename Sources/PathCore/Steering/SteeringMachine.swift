@@ -23,7 +23,6 @@
 
 package struct SteeringMachine: Sendable {
     let configuration: SteeringConfiguration
-    let connection: SteeredConnection
     let tuning: SteeringTuning
 
     var policy: any SteeringPolicy
@@ -69,7 +68,6 @@ package struct SteeringMachine: Sendable {
         tuning: SteeringTuning = .standard
     ) {
         self.configuration = configuration
-        self.connection = connection
         self.tuning = tuning
         policy = configuration.makePolicy()
         traits = policy.traits
@@ -87,6 +85,7 @@ package struct SteeringMachine: Sendable {
     /// The name of the path that carries.
     package var carrier: String? { carrierKey.map { paths.name(of: $0) } }
 
+    var connection: SteeredConnection { allowed.connection }
     /// Whether a path can be probed whether it lives.
     var probes: Bool { configuration.probes }
     var takesInput: Bool { hasBegun && !agenda.isOver }
