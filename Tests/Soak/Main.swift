@@ -4,9 +4,15 @@
 //   mplab run --scenario FILE -- soak [--connections N] [--seconds S] [--gap S] [--interval S] [--host HOST]
 //
 // Each connection sends 100 bytes every interval and compares what comes back. Every gap one link has a fault for about half
-// of it, of a random kind, and some connections are closed and opened again. At the start (after a tenth of the time), each
-// minute and at the end the faults pause, and what the process holds is counted, a line each. Its status is 1 where
-// descriptors, threads or memory have grown, an answer was wrong or missing, or a connection was lost.
+// of it, each kind in turn, and some connections are closed and opened again. After a tenth of the time, each minute and at
+// the end the faults pause, and what the process holds is counted, a line each. Its status is 1 where
+//
+// - descriptors or threads have grown since the first count, or memory since the first at which each connection's list of
+//   moves was full (`Soak.hasFilled`),
+// - an answer was wrong, or took longer than 30 s over MPTCP, or a connection was lost, or has waited for longer at the end.
+//
+// A connection can come about as plain TCP, where a fault has swallowed its first SYNs. Nothing keeps that when its address
+// goes (`Renumberings`): as soon as the library has told so it is opened again, and counted in a line of its own.
 
 import Foundation
 import LinuxNet

@@ -9,6 +9,8 @@ final class Soak: Sendable {
     private let options: Options
     private let seen = Locked(Seen())
     private let connections = Locked<[SoakConnection]>([])
+    /// Those that end after their answer.
+    private let closing = Locked<[SoakConnection]>([])
 
     init(_ options: Options) { self.options = options }
 
@@ -20,35 +22,50 @@ final class Soak: Sendable {
         say(
             "soak: \(options.connections) connections, a fault every \(options.gap) s, for \(options.seconds) s"
         )
-        let faults = Faults(options.gap)
+        let faults = Faults(options.gap, seen)
         // What is made when first needed, and what the allocator keeps, is no growth.
-        let warm = options.seconds / 10
         var start: ProcessHoldings?
-        var due = warm
+        var filled: ProcessHoldings?
+        var due = options.seconds / 10
         while begun.seconds < options.seconds {
             try await faults.next()
             if faults.count.isMultiple(of: 5) { try await renew() }
+            try await openAgain()
             guard begun.seconds >= due else { continue }
             let held = try await count(begun, faults)
             start = start ?? held
+            if hasFilled { filled = filled ?? held }
             due = begun.seconds + 60
         }
         let end = try await count(begun, faults)
-        let growth = end.growth(since: start ?? end)
+        let growth = end.growth(since: start ?? end, inMemory: filled)
         for line in growth { say("soak: grown: \(line)") }
         let isWell = seen.withLock { seen in
             say(
                 "soak: \(faults.count) faults, \(seen.answers) answers, \(seen.wrong) wrong, \(seen.lost) connections lost, "
                     + "\(seen.reopened) opened again, \(seen.moves) moves, the slowest answer \(seen.slowest)"
             )
-            return seen.wrong == 0 && seen.lost == 0
+            say(
+                "soak: over MPTCP the slowest answer \(seen.slowestSteered), \(seen.late) later than "
+                    + "\(SoakConnection.patience); \(seen.plain) connections of plain TCP, of which a fault cut off \(seen.cutOff)"
+            )
+            return seen.wrong == 0 && seen.lost == 0 && seen.late == 0
         }
-        let stuck = connections.withLock { $0 }.filter { $0.waits > .seconds(30) }
+        let stuck = (connections.withLock { $0 } + closing.withLock { $0 }).filter {
+            $0.waits > SoakConnection.patience
+        }
         if !stuck.isEmpty {
-            say("soak: \(stuck.count) connections have waited for more than 30 s")
+            say("soak: \(stuck.count) connections have waited for more than \(SoakConnection.patience)")
             for connection in stuck.prefix(5) { say("\(connection)") }
         }
-        return isWell && growth.isEmpty && stuck.isEmpty
+        if filled == nil { say("soak: too few moves to judge the memory by") }
+        return isWell && growth.isEmpty && stuck.isEmpty && filled != nil
+    }
+
+    /// Whether what each connection keeps of its past has reached its limit: the last moves, which are most of it. Before
+    /// that the memory grows because of them, by some 5 KiB a connection.
+    private var hasFilled: Bool {
+        seen.withLock { $0.moves } >= options.connections * TransferReport.mostMoves
     }
 
     private func open() async throws {
@@ -79,8 +96,27 @@ final class Soak: Sendable {
             return Array(connections.prefix(count))
         }
         for connection in oldest { connection.close() }
+        closing.withLock { closing in
+            closing.removeAll { $0.waits == .zero }
+            closing += oldest
+        }
         for number in 0..<count { try await add(number) }
         seen.withLock { $0.reopened += count }
+    }
+
+    /// Opens the connections again that nothing could keep, and that the library has said so of.
+    private func openAgain() async throws {
+        for connection in closing.withLock({ $0 }) where connection.isOver { connection.abort() }
+        let ended = connections.withLock { connections in
+            let ended = connections.filter(\.isOver)
+            connections.removeAll { connection in ended.contains { $0 === connection } }
+            return ended
+        }
+        for connection in ended {
+            connection.abort()
+            try await add(connection.number)
+        }
+        seen.withLock { $0.cutOff += ended.count }
     }
 
     /// Counts while no path is bad, once nothing changes any more.
@@ -106,36 +142,6 @@ final class Soak: Sendable {
 extension MonotonicTime {
     /// How long ago it was.
     fileprivate var seconds: Double { duration(to: .now) / .seconds(1) }
-}
-
-/// One fault after the other, each on one link, and over before the next.
-final class Faults: @unchecked Sendable {
-    private static let kinds = [
-        ("blackhole", "blackhole=none"), ("blackhole=up", "blackhole=none"),
-        ("blackhole=down", "blackhole=none"),
-        ("down", "up"), ("carrier off", "carrier on"), ("address off", "address on"),
-        ("route off", "route on"),
-        ("loss=30%", "loss=0%"), ("rtt=400ms", "rtt=30ms"), ("nat forget", "nat forget"),
-        ("renumber", "renumber"),
-    ]
-
-    private let gap: Double
-    private var random = SystemRandomNumberGenerator()
-    private(set) var count = 0
-
-    init(_ gap: Double) { self.gap = gap }
-
-    func next() async throws {
-        let begun = MonotonicTime.now
-        let link = Bool.random(using: &random) ? "wlan0" : "wwan0"
-        let (begin, end) = Self.kinds[count % Self.kinds.count]
-        try LabControl.set(link, begin)
-        try await Task.sleep(for: .seconds(gap * Double.random(in: 0.4...0.6, using: &random)))
-        try LabControl.set(link, end)
-        count += 1
-        let rest = MonotonicTime.now.duration(to: begun.advanced(by: .seconds(gap)))
-        if rest > .zero { try await Task.sleep(for: rest) }
-    }
 }
 
 /// A line at once: print keeps it back when it isn't for a terminal.

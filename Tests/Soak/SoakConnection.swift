@@ -9,16 +9,31 @@ struct Seen {
     var lost = 0
     var moves = 0
     var reopened = 0
+    /// Connections that came about as plain TCP, or became that.
+    var plain = 0
+    /// Those of them that a fault has cut off, and that were opened again.
+    var cutOff = 0
     var slowest = Duration.zero
+    /// The slowest answer over MPTCP, and how many took longer than `SoakConnection.patience`.
+    var slowestSteered = Duration.zero
+    var late = 0
+    var renumberings = Renumberings()
 }
 
 /// One connection that sends a message now and then, and compares the answer.
 final class SoakConnection: Sendable, CustomStringConvertible {
     private static let size = 100
+    /// How long an answer may take.
+    static let patience = Duration.seconds(30)
 
+    let number: Int
     private let socket: StreamSocket
     private let follower: ConnectionFollower
     private let mode: MultipathMode
+    private let established: MonotonicTime
+    /// Whether it has been counted as one of plain TCP.
+    private let isPlain = Locked(false)
+    private let isViable = Locked(true)
     private let last = Locked<[(time: MonotonicTime, event: ConnectionEvent)]>([])
     private let seen: Locked<Seen>
     private let isClosed = Locked(false)
@@ -26,23 +41,52 @@ final class SoakConnection: Sendable, CustomStringConvertible {
 
     init(_ options: Options, _ number: Int, _ seen: Locked<Seen>) async throws {
         let modes = MultipathMode.allCases
-        let mode = modes[number % modes.count]
-        self.mode = mode
+        mode = modes[number % modes.count]
+        let mode = mode
+        self.number = number
         let connected = try await Connector.shared.connect(host: options.host, port: 7) {
             $0.mode = mode
             $0.connectTimeout = .seconds(30)
         }
+        established = .now
         follower = try connected.follow(hasHints: true)
         socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
         self.seen = seen
-        follower.observe { [seen, last] event in
+        follower.observe { [seen, last, isViable] event in
             last.withLock { last in
                 if last.count == 12 { last.removeFirst() }
                 last.append((.now, event))
             }
-            if case .steering(.moved) = event { seen.withLock { $0.moves += 1 } }
+            switch event {
+            case .steering(.moved): seen.withLock { $0.moves += 1 }
+            case .viabilityChanged(let viable, _): isViable.withLock { $0 = viable }
+            default: break
+            }
         }
+        _ = isPlainTCP
     }
+
+    /// Whether MPTCP does not carry it: a fault can swallow the first SYNs, after which the kernel leaves MPTCP out.
+    private var isPlainTCP: Bool {
+        guard !follower.transport.isMPTCP else { return false }
+        let isNew = isPlain.withLock { isPlain in
+            defer { isPlain = true }
+            return !isPlain
+        }
+        if isNew { seen.withLock { $0.plain += 1 } }
+        return true
+    }
+
+    /// Whether it is one of plain TCP whose address went since it came about: neither this library nor any other can keep it.
+    /// A connection over MPTCP is never cut off.
+    private var isCutOff: Bool {
+        guard isPlainTCP, let link = follower.establishment?.interface else { return false }
+        return seen.withLock { $0.renumberings.happened(to: link, since: established) }
+    }
+
+    /// Whether there is nothing more to be had of it, and the library has said so: then a program opens it again. One that the
+    /// library says nothing of goes on waiting, and fails the soak.
+    var isOver: Bool { !isViable.withLock { $0 } && isCutOff }
 
     /// What is known of it, with its last events.
     var description: String {
@@ -67,10 +111,15 @@ final class SoakConnection: Sendable, CustomStringConvertible {
             guard let answer = await exchange(message) else { break }
             waitsSince.withLock { $0 = nil }
             let took = begun.duration(to: .now)
+            let isSteered = took <= .seconds(1) || !isPlainTCP
             seen.withLock {
                 $0.answers += 1
                 $0.wrong += answer == message ? 0 : 1
                 $0.slowest = max($0.slowest, took)
+                if isSteered {
+                    $0.slowestSteered = max($0.slowestSteered, took)
+                    $0.late += took > Self.patience ? 1 : 0
+                }
             }
             try? await Task.sleep(for: max(.milliseconds(1), interval - took))
         }
@@ -81,6 +130,12 @@ final class SoakConnection: Sendable, CustomStringConvertible {
 
     /// Ends it after its answer.
     func close() { isClosed.withLock { $0 = true } }
+
+    /// Ends it at once.
+    func abort() {
+        close()
+        follower.abort()
+    }
 
     /// - Returns: nil where the connection is gone.
     private func exchange(_ message: [UInt8]) async -> [UInt8]? {

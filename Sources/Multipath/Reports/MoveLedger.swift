@@ -1,8 +1,5 @@
 /// Remembers how a connection's data moved from path to path.
 struct MoveLedger: Sendable {
-    /// A connection may move for days: the first moves are forgotten, but counted.
-    private static let capacity = 64
-
     private var moves: [TransferReport.Move] = []
     private var count = 0
     private var carrier: (name: String, since: Duration)?
@@ -15,7 +12,7 @@ struct MoveLedger: Sendable {
         book(until: move.after)
         carrier = (move.to, move.after)
         count += 1
-        if moves.count == Self.capacity { moves.removeFirst() }
+        if moves.count == TransferReport.mostMoves { moves.removeFirst() }
         moves.append(move)
     }
 

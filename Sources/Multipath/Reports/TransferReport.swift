@@ -13,6 +13,8 @@ public struct TransferReport: Sendable, Hashable {
     public var moveCount = 0
     /// The last 64 moves, oldest first (`moveCount` counts all).
     public var moves: [Move] = []
+    /// A connection may move for days: the first moves are forgotten, but counted.
+    package static let mostMoves = 64
 
     /// Whether the subflow that the connection came about with has ended. From then on a peer whose kernel is Linux sends no
     /// more than some 64 kB a round trip (see "What the kernel does" in the documentation): a transfer that is under way
