@@ -65,23 +65,24 @@ for target, names in {"rtnetlink": ["rtnetlink", "rules-nexthops"], "genetlink":
             place += 4 + length
 END
 
-status=0
-# Wall time, which a busy machine stretches: 30 s for one input is a hang there, too.
-limit=30
-targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses broker)
-for target in "${targets[@]}"; do
+# One target; a processor each, as many at a time as there are. One input may take 30 s: libFuzzer counts wall time, which a
+# busy machine stretches.
+fuzz() {
+    local target=$1
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"
-    if FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -timeout=$limit -rss_limit_mb=2048 -max_len=16384 \
+    if FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$build/crashes/$target-" "$build/corpus/$target" "$build/seeds/$target" \
         > "$build/$target.log" 2>&1; then
         sed -n -E 's/^#[0-9]+\s+DONE\s+cov: ([0-9]+).*/coverage \1/p; s/^Done ([0-9]+) runs.*/\1 runs/p' \
             "$build/$target.log" | paste -sd' ' | sed "s/^/fuzz: $target: /"
     else
-        status=1
-        echo "fuzz: $target found something; its input is in .build-fuzz/crashes" >&2
-        tail -n 40 "$build/$target.log" >&2
+        { echo "fuzz: $target found something; its input is in .build-fuzz/crashes"; tail -n 40 "$build/$target.log"; } >&2
+        return 1
     fi
-done
-exit $status
+}
+export build seconds
+export -f fuzz
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses broker)
+printf '%s\n' "${targets[@]}" | xargs -P "$(nproc)" -I TARGET bash -euo pipefail -c 'fuzz TARGET' || exit 1
