@@ -68,7 +68,7 @@ static _Noreturn void become_program(struct trap_run *run, int handover, int sta
     execvp(arguments[0], arguments);
     int error = errno;
     // As a shell says it.
-    dprintf(2, "mprun: %s: %s\n", arguments[0], strerror(error));
+    dprintf(2, "mprun: %s: %s\n", run->launch->shown, strerror(error));
     _exit(error == ENOENT ? 127 : 126);
 }
 

@@ -1,5 +1,6 @@
 import CTrap
 import LinuxNet
+import PathCore
 
 /// Runs a program with its calls trapped, and waits for its end.
 package struct ProgramLaunch {
@@ -44,6 +45,8 @@ package struct ProgramLaunch {
         let first = Int(CommandLine.argc) - argumentCount
         var launch = trap_launch()
         launch.arguments = UnsafePointer(CommandLine.unsafeArgv + first)
+        let shown = CStringList([SafeText.line(CommandLine.unsafeArgv[first].map { String(cString: $0) } ?? "")])
+        launch.shown = UnsafePointer(shown.pointers[0])
         launch.tcp_programs = UnsafePointer(programs.pointers)
         launch.traps_connect = 1
         launch.is_strict = configuration.isStrict ? 1 : 0
@@ -60,7 +63,7 @@ package struct ProgramLaunch {
         }
         var failure: CInt = 0
         let status = trap_run(&launch, &failure)
-        extendLifetime((context, programs))
+        extendLifetime((context, programs, shown))
         if failure != 0 { throw SystemError("start the program", errno: failure) }
         return status
     }

@@ -13,28 +13,6 @@ struct HostileTextTests {
     /// Clears the screen, sets the title, turns the direction, and begins a line.
     private static let hostile = "\u{1B}[2J\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}\n#9 forged"
 
-    /// A name server that answers for every name: 203.0.113.1, and an HTTPS record (RFC 9460) with a hostile target and protocol.
-    private static let nameServer = #"""
-        import socket, struct
-        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        server.bind(("192.0.2.1", 53))
-        print("ready", flush=True)
-        hostile = b"\x1b[2J\x1b]0;owned\x07\x9b31m"
-        target = bytes([len(hostile)]) + hostile + b"\x07example\x00"
-        alpn = bytes([len(hostile)]) + hostile + b"\x02h2"
-        service = struct.pack(">H", 1) + target + struct.pack(">HH", 1, len(alpn)) + alpn
-        while True:
-            question, client = server.recvfrom(4096)
-            place = 12
-            while question[place]: place += question[place] + 1
-            end = place + 5
-            kind = struct.unpack(">H", question[place + 1:place + 3])[0]
-            data = {1: bytes([203, 0, 113, 1]), 65: service}.get(kind)
-            answer = question[:2] + struct.pack(">HHHHH", 0x8580, 1, 1 if data else 0, 0, 0) + question[12:end]
-            if data: answer += struct.pack(">HHHIH", 0xC00C, kind, 1, 60, len(data)) + data
-            server.sendto(answer, client)
-        """#
-
     private func expectSafe(
         _ result: Program.Result, _ what: String, sourceLocation: SourceLocation = #_sourceLocation
     ) {
@@ -129,30 +107,6 @@ struct HostileTextTests {
                 """)
             expectSafe(result, form)
             #expect((result.outputText + result.errors).contains("owned"), "\(result.errors)")
-        }
-    }
-
-    @Test("a name server's answers", .needs("python3"))
-    func names() async throws {
-        let certificates = try await TestCertificates()
-        for form in ["-v", "--json", "--report"] {
-            let result = try await TwoPaths.run(
-                """
-                mkdir -p /run/systemd/netif/leases
-                printf 'ADDRESS=192.0.2.2\\nDNS=192.0.2.1\\n' > "/run/systemd/netif/leases/$(ip -o link show wlan0 | cut -d: -f1)"
-                server python3 -c "$names" > names &
-                wait_for "the name server" grep ready names
-                server openssl s_server -quiet -accept 7443 -cert '\(certificates.chain("good"))' \\
-                    -key '\(certificates.key)' -cert_chain '\(certificates.chain("good"))' > server 2>&1 &
-                wait_for "the server" server bash -c 'exec 3<>/dev/tcp/203.0.113.1/7443'
-                "$bin/mpconnect" \(form) --tls --alpn h2 --cacert '\(certificates.root)' --interface-dns \\
-                    --prohibit cellular server.example:7443 < /dev/null || true
-                """, with: ["names": Self.nameServer])
-            expectSafe(result, form)
-            // What it is shown as shows that it came.
-            if form == "--json" {
-                #expect(result.errors.contains(#"\u001b[2J\u001b]0;owned\u0007"#), "\(result.errors)")
-            }
         }
     }
 

@@ -107,6 +107,8 @@ struct trap_page;
 struct trap_launch {
     // As execvp wants it.
     char *const *arguments;
+    // The program's name, safe for a terminal.
+    const char *shown;
     // Names of programs whose sockets stay TCP, as fnmatch(3) patterns; NULL at the end.
     char *const *tcp_programs;
     // Whether connect(2) is trapped.
