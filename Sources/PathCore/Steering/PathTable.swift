@@ -22,7 +22,8 @@ struct PathTable: Sendable {
     func name(of key: PathKey) -> String { names[key.place] }
 
     subscript(key: PathKey) -> PathMachine {
-        _read { yield machines[key.place] }
+        // Not `_read`, as in SubflowTable.
+        get { machines[key.place] }
         _modify { yield &machines[key.place] }
     }
 

@@ -14,7 +14,8 @@ struct SubflowTable: Sendable {
 
     /// One that is there.
     subscript(id: SubflowID) -> Subflow {
-        _read { yield subflows[known(id)] }
+        // Not `_read`: without optimization Swift 6.3 reads a field of what that yields after it has freed it.
+        get { subflows[known(id)] }
         _modify { yield &subflows[known(id)] }
     }
 
