@@ -45,7 +45,9 @@ package struct ProgramLaunch {
         let first = Int(CommandLine.argc) - argumentCount
         var launch = trap_launch()
         launch.arguments = UnsafePointer(CommandLine.unsafeArgv + first)
-        let shown = CStringList([SafeText.line(CommandLine.unsafeArgv[first].map { String(cString: $0) } ?? "")])
+        let shown = CStringList([
+            SafeText.line(CommandLine.unsafeArgv[first].map { String(cString: $0) } ?? "")
+        ])
         launch.shown = UnsafePointer(shown.pointers[0])
         launch.tcp_programs = UnsafePointer(programs.pointers)
         launch.traps_connect = 1
