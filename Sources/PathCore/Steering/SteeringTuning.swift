@@ -26,6 +26,11 @@ package final class SteeringTuning: @unchecked Sendable {
     /// How much later than its round trip a new subflow is fully established at the peer.
     var confirmationMargin = Duration.milliseconds(2)
 
+    /// A receiver acknowledges a lone segment after 40 ms at the least (TCP_DELACK_MIN), less what clocks and the way back
+    /// vary by, and of more than so many at once.
+    package var leastDelayedAcknowledgement = Duration.milliseconds(30)
+    var mostKeptBack: UInt32 = 2
+
     // MARK: Samples
 
     /// The least time between two samples of one connection, where its owner says nothing else.

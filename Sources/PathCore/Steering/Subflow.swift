@@ -109,7 +109,7 @@ struct Subflow: Sendable {
             delivery.add(bytes, at: now, tuning)
             if bytes > 0 { deliveredAt = now.advanced(by: .zero - sample.sinceAcknowledgement) }
         }
-        return progress.ingest(sample, written: written, at: now)
+        return progress.ingest(sample, written: written, at: now, tuning)
     }
 
     /// When its silence is to be probed; nil while that means nothing.

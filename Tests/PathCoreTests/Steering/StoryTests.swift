@@ -108,6 +108,26 @@ struct StoryTests {
         #expect(world.moves == 0)
     }
 
+    @Test(
+        "finds an uplink dead no later where the peer still owes an acknowledgement",
+        // Every other chunk is acknowledged at once.
+        arguments: [3000, 3001])
+    func deadUplink(fault: Int) throws {
+        var story = Self.free()
+        story.delaysAcknowledgements = true
+        story.chunkSize = 10_000
+        story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(1)))])
+        story.changes = [(.milliseconds(fault), .open(0, upwards: false, downwards: true))]
+        let world = story.run(until: .milliseconds(3300))
+        let events = world.events(from: .seconds(3)).prefix(2)
+        #expect(
+            events.map(\.event) == [
+                .suspected("wlan0", .noAcknowledgement), .failed("wlan0", .noAcknowledgement),
+            ])
+        let failed = try #require(events.last).time
+        #expect(80...90 ~= failed - Double(fault))
+    }
+
     @Test("leaves a path at once that is not allowed any more, even if it is the last")
     func refused() {
         var story = Story()

@@ -9,6 +9,10 @@
 //  - the first write that no sample has seen yet is told to the microsecond, where the writer helps;
 //  - acknowledgements that came since the last sample set the wait back to the newest one. `last_ack_recv`
 //    alone would lie: what the peer sends again refreshes it. It only dates progress that a counter proves.
+//
+// One acknowledgement says nothing of what waits. A receiver answers every second segment at once, and a lone one 40 ms
+// later (RFC 9293 section 3.8.6.3). An uplink that dies after an odd number of segments brings one more acknowledgement
+// then: of what was there before it died. That none came with the one behind it speaks for the death.
 
 /// Tells since when a subflow's data has been waiting for an acknowledgement.
 struct ProgressDetector: Sendable {
@@ -29,10 +33,15 @@ struct ProgressDetector: Sendable {
     private(set) var progressAt: MonotonicTime?
     /// When what it found came in.
     private(set) var newsAt: MonotonicTime?
+    /// Whether the receiver's timer sent the latest acknowledgement, and whether the kernel repeated something until then.
+    private var wasDelayed = false
+    private var wasRepeating = false
+    /// While that acknowledgement proves nothing: how long an answer took at most before it, without the receiver's delay.
+    private var undelayedAnswerTime: Duration?
 
     /// - Parameter written: when the first bytes were written that no sample has seen; nil for none, or unknown.
     mutating func ingest(
-        _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime
+        _ sample: SubflowSample, written: MonotonicTime?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> Progress {
         var progress = Progress()
         if let latest {
@@ -41,6 +50,14 @@ struct ProgressDetector: Sendable {
             progress.hasReceived = sample.bytesReceived > latest.bytesReceived
         }
         let acknowledgedAt = now.advanced(by: .zero - sample.sinceAcknowledgement)
+        if progress.hasAcknowledged, let latest {
+            let isDelayed = isDelayed(sample, acknowledgedAt, tuning)
+            // Where segments come so seldom that each is acknowledged so, one more is one that got through.
+            progress.hasAcknowledged = !isDelayed || wasDelayed
+            undelayedAnswerTime = progress.hasAcknowledged ? nil : latest.answerTime(tuning)
+            wasDelayed = isDelayed
+            wasRepeating = sample.retransmissions != latest.retransmissions
+        }
         if progress.hasAcknowledged || sample.unacknowledged == 0 { repeatedAt = nil }
         if let latest, waitingSince != nil, sample.retransmissions != latest.retransmissions,
             !progress.hasAcknowledged
@@ -65,9 +82,21 @@ struct ProgressDetector: Sendable {
                 progress.hasAcknowledged ? acknowledgedAt : .zero,
                 progress.hasReceived ? now.advanced(by: .zero - sample.sinceDataReceived) : .zero)
         }
-        if let latest { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }
+        if let latest, undelayedAnswerTime == nil { recentRTT = Self.recentRTT(latest, sample) ?? recentRTT }
         latest = sample
         return progress
+    }
+
+    /// Whether what was acknowledged is one segment that the receiver kept back until its timer fired: the next one, sent
+    /// long before, has not come.
+    private func isDelayed(
+        _ sample: SubflowSample, _ acknowledgedAt: MonotonicTime, _ tuning: SteeringTuning
+    ) -> Bool {
+        guard let latest, let waitingSince, latest.unacknowledged > tuning.mostKeptBack,
+            sample.delivered == latest.delivered &+ 1, sample.unacknowledged > 0,
+            sample.retransmissions == latest.retransmissions, !wasRepeating, repeatedAt == nil
+        else { return false }
+        return waitingSince.duration(to: acknowledgedAt) >= tuning.leastDelayedAcknowledgement
     }
 
     /// Starts the wait again, after a false alarm.
@@ -78,7 +107,7 @@ struct ProgressDetector: Sendable {
 
     /// How long an answer takes at most.
     func answerTime(_ tuning: SteeringTuning) -> Duration {
-        latest?.answerTime(tuning) ?? tuning.unknownAnswerTime
+        undelayedAnswerTime ?? latest?.answerTime(tuning) ?? tuning.unknownAnswerTime
     }
 
     /// The mean of the round trips between two samples. The kernel's smoothed one gives each only an eighth
