@@ -68,7 +68,9 @@ struct WorldRules {
     /// Whether any path has been losing packets.
     private var mayLose = false
     private var emptySince: Int64?
+    /// Since when no path is left, and when a subflow was there again: one that goes within a second ends no wait.
     private var strandedAt: Int64?
+    private var rejoinedAt: Int64?
     private var isOver = false
     private var events: [SteeringEvent] = []
 
@@ -209,7 +211,9 @@ struct WorldRules {
             if let wrong = mistake(in: reason, from: old, to: new, world) {
                 fail("\(event), but \(wrong)", world)
             }
-        case .stranded: strandedAt = world.now
+        case .stranded:
+            if strandedAt == nil || world.now - (rejoinedAt ?? 0) >= 1_000_000_000 { strandedAt = world.now }
+            rejoinedAt = nil
         case .pathLossTimedOut:
             isOver = true
             let waited = strandedAt.map { world.now - $0 } ?? 0
@@ -217,7 +221,8 @@ struct WorldRules {
             if waited > patience.wholeNanoseconds + 100_000_000 + frozen {
                 fail("it gave up late", world)
             }
-        case .joined, .left, .suspected, .cleared, .failed, .answered: break
+        case .joined, .answered, .cleared: rejoinedAt = rejoinedAt ?? world.now
+        case .left, .suspected, .failed: break
         }
     }
 

@@ -28,7 +28,7 @@ package final class SteeringTuning: @unchecked Sendable {
 
     /// A receiver acknowledges a lone segment after 40 ms at the least (TCP_DELACK_MIN), less what clocks and the way back
     /// vary by, and of more than so many at once.
-    package var leastDelayedAcknowledgement = Duration.milliseconds(30)
+    var leastDelayedAcknowledgement = Duration.milliseconds(30)
     var mostKeptBack: UInt32 = 2
 
     // MARK: Samples

@@ -192,6 +192,20 @@ struct StoryTests {
         #expect(lost.machine(.client)?.isOver == true && lost.machine(.client)?.nextDeadline == nil)
     }
 
+    @Test("is not kept for ever where the peer resets each new subflow at once")
+    func strandedByResets() {
+        var story = Story()
+        story.paths = [.wifi()]
+        story.patience = .seconds(3)
+        story.changes = [
+            (.seconds(2), .carrier(0, false)), (.milliseconds(2100), .joins(0, .closedAtOnce)),
+            (.milliseconds(2500), .carrier(0, true)),
+        ]
+        let world = story.run(until: .seconds(10))
+        #expect(world.steps.contains { $0.words == "wlan0 joined" })
+        #expect(world.steps.last?.words == "gave up after 3.0 s without a path", "\(world.lines())")
+    }
+
     @Test("replaces a subflow that was forgotten on the way, when its path has answered for half a second")
     func forgotten() throws {
         var story = Story()
