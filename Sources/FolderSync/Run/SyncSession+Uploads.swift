@@ -1,8 +1,5 @@
 #if HTTP && Outbox
-    import Crypto
     import MultipathHTTP
-    import NIOCore
-    import Synchronization
 
     extension SyncSession {
         /// A file that the server has whole, under a name of this program's own.
@@ -21,10 +18,6 @@
         private static let part: Int64 = 16 << 20
         /// Of entity tags and times.
         private static let coarsestTick = Duration.milliseconds(1_050)
-        /// What one change of thread reads and hashes of a file that is sent …
-        private static let readAtOnce: Int64 = 2 << 20
-        /// … and what the connection gets of it at a time: small enough to be seen to go on over a slow path.
-        fileprivate static let writtenAtOnce: Int64 = 512 << 10
         /// A file that changes each time is left for the next run.
         private static let mostTriesWhileChanging = 3
 
@@ -198,10 +191,10 @@
                         place = try await client.put(.bytes(bytes), written: past(for: upload), under: name)
                         hash = content
                     } else {
-                        let box = HashBox()
+                        let outgoing = OutgoingFile(file, size: before.size)
                         place = try await client.put(
-                            Self.body(file, 0, before.size, box), written: past(for: upload), under: name)
-                        hash = box.content
+                            outgoing.body(from: 0, to: before.size), written: past(for: upload), under: name)
+                        hash = outgoing.content
                     }
                 } catch is FileChanged {
                     (place, hash) = (own, nil)
@@ -217,43 +210,6 @@
             }
             throw Outdated(
                 upload.path, reason: "it changes all the time; it is sent when it rests, by the next run")
-        }
-
-        /// A body that is read while it is sent, and hashed.
-        private static func body(
-            _ file: OpenFile, _ start: Int64, _ end: Int64, _ box: HashBox,
-            sent: @escaping @Sendable (Int64) -> Void = { _ in }
-        ) -> HTTPRequestBody {
-            .restartable(length: end - start) { writer in
-                @Sendable func batch(_ offset: Int64, _ hash: SHA256) async throws -> Batch {
-                    try await onFileThread {
-                        try file.batch(from: offset, to: min(end, offset + readAtOnce), hash)
-                    }
-                }
-                guard start < end else { return box.finish(box.start) }
-                var current = try await batch(start, box.start)
-                while true {
-                    let (place, hash) = (current.end, current.hash)
-                    // The next batch is read and hashed while this one is sent: two are in memory at most.
-                    async let next: Batch? = place < end ? batch(place, hash) : nil
-                    for part in current.parts {
-                        try await writer.write(part)
-                        sent(Int64(part.readableBytes))
-                    }
-                    guard let following = try await next else { break }
-                    current = following
-                }
-                box.finish(current.hash)
-            }
-        }
-
-        /// What was read of a file in one go.
-        fileprivate struct Batch: Sendable {
-            var parts: [ByteBuffer] = []
-            /// Where in the file it ends.
-            var end: Int64
-            /// Of the file up to there.
-            var hash: SHA256
         }
 
         /// A large file goes in parts where the server appends them, and goes on after the last one that arrived.
@@ -294,7 +250,7 @@
         private func sendParts(
             _ upload: Upload, _ file: OpenFile, _ version: LocalVersion, _ earlier: String?
         ) async throws -> (place: SyncPath, content: ContentHash) {
-            let (size, box) = (version.size, HashBox())
+            let (size, outgoing) = (version.size, OutgoingFile(file, size: version.size))
             let sent: @Sendable (Int64) -> Void = { [state] in state.transferred(sent: $0) }
             var (offset, place) = (Int64(0), own)
             if let earlier {
@@ -302,15 +258,14 @@
                 if let there = try await client.version(place)?.size, there > 0, there <= size {
                     offset = there
                     state.report(.continued(upload.path, at: offset))
-                    let hash = try await onFileThread { try file.hash(upTo: there) }
-                    box.advance(hash)
+                    try await onFileThread { try outgoing.skip(to: there) }
                 }
             }
             if offset == 0 {
                 let end = traits.appends ? min(size, Self.part) : size
                 var tries = 0
                 place = try await client.put(
-                    Self.body(file, 0, end, box, sent: sent), written: past(for: upload)
+                    outgoing.body(from: 0, to: end, sent: sent), written: past(for: upload)
                 ) {
                     tries += 1
                     if tries > 1, !self.traits.appends {
@@ -323,77 +278,20 @@
                         SyncStore.Upload(path: upload.path, token: token, local: version))
                     return try self.own.appending(token)
                 }
-                box.advance(box.last)
+                outgoing.arrived()
                 offset = end
             }
             while offset < size {
                 try Task.checkCancellation()
                 let (start, end) = (offset, min(offset + Self.part, size))
                 try await client.put(
-                    place, Self.body(file, start, end, box, sent: sent), range: (first: start, total: size))
-                box.advance(box.last)
+                    place, outgoing.body(from: start, to: end, sent: sent), range: (first: start, total: size)
+                )
+                outgoing.arrived()
                 offset = end
                 if try await onFileThread({ try file.version() }) != version { throw FileChanged() }
             }
-            return (place, box.content)
-        }
-    }
-
-    /// A file has another length than before.
-    struct FileChanged: Error {}
-
-    /// SHA-256 of what was sent so far. A part that is sent again begins where the part before ended.
-    private final class HashBox: Sendable {
-        private let state = Mutex((start: SHA256(), last: SHA256()))
-
-        var start: SHA256 { state.withLock { $0.start } }
-        var last: SHA256 { state.withLock { $0.last } }
-        var content: ContentHash { ContentHash(last.finalize()) }
-
-        func finish(_ hash: SHA256) { state.withLock { $0.last = hash } }
-        func advance(_ hash: SHA256) { state.withLock { $0 = (hash, hash) } }
-    }
-
-    extension OpenFile {
-        fileprivate func bytes(_ count: Int, at offset: Int64) throws -> ByteBuffer {
-            var bytes = ByteBufferAllocator().buffer(capacity: count)
-            _ = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { pointer in
-                try read(into: UnsafeMutableRawBufferPointer(rebasing: pointer[..<count]), at: offset)
-            }
-            return bytes
-        }
-
-        /// Reads and hashes what stands between two places.
-        fileprivate func batch(
-            from start: Int64, to end: Int64, _ hash: SHA256
-        ) throws -> SyncSession.Batch {
-            var batch = SyncSession.Batch(end: start, hash: hash)
-            while batch.end < end {
-                let bytes = try bytes(Int(min(end - batch.end, SyncSession.writtenAtOnce)), at: batch.end)
-                guard bytes.readableBytes > 0 else { throw FileChanged() }
-                bytes.withUnsafeReadableBytes { batch.hash.update(bufferPointer: $0) }
-                batch.end += Int64(bytes.readableBytes)
-                batch.parts.append(bytes)
-            }
-            return batch
-        }
-
-        fileprivate func whole(_ size: Int) throws -> (ByteBuffer, ContentHash) {
-            let bytes = try bytes(size, at: 0)
-            var hash = SHA256()
-            bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-            return (bytes, ContentHash(hash.finalize()))
-        }
-
-        fileprivate func hash(upTo end: Int64) throws -> SHA256 {
-            var (hash, offset) = (SHA256(), Int64(0))
-            while offset < end {
-                let bytes = try bytes(Int(min(end - offset, 1 << 20)), at: offset)
-                guard bytes.readableBytes > 0 else { throw FileChanged() }
-                bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-                offset += Int64(bytes.readableBytes)
-            }
-            return hash
+            return (place, outgoing.content)
         }
     }
 #endif

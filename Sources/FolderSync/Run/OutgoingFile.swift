@@ -1,0 +1,151 @@
+#if HTTP && Outbox
+    import Crypto
+    import MultipathHTTP
+    import NIOCore
+    import Synchronization
+
+    /// A file that is read and hashed while it is sent, in one request or in several: always one batch ahead of the connection, also
+    /// from one request to the next.
+    final class OutgoingFile: Sendable {
+        /// What was read of the file in one go.
+        private struct Batch: Sendable {
+            var parts: [ByteBuffer] = []
+            var start: Int64
+            /// Where in the file it ends.
+            var end: Int64
+            /// Of the file up to there.
+            var hash: SHA256
+        }
+
+        private struct State {
+            /// Of what has arrived. A part that is sent again begins there.
+            var arrived = SHA256()
+            /// Of what was sent.
+            var sent = SHA256()
+            /// What follows that.
+            var ahead: Batch?
+        }
+
+        /// What one change of thread reads and hashes …
+        private static let readAtOnce: Int64 = 1 << 20
+        /// … and what the connection gets of it at a time: small enough to be seen to go on over a slow path.
+        private static let writtenAtOnce: Int64 = 512 << 10
+
+        private let file: OpenFile
+        private let size: Int64
+        private let state = Mutex(State())
+        private let buffers = BufferPool()
+
+        init(_ file: OpenFile, size: Int64) {
+            self.file = file
+            self.size = size
+        }
+
+        /// Of what was sent.
+        var content: ContentHash { ContentHash(state.withLock { $0.sent }.finalize()) }
+
+        /// What was sent has arrived.
+        func arrived() { state.withLock { $0.arrived = $0.sent } }
+
+        /// What stands before a place has arrived earlier. It is read, and blocks.
+        func skip(to end: Int64) throws {
+            let hash = try file.hash(upTo: end)
+            state.withLock { $0 = State(arrived: hash, sent: hash) }
+        }
+
+        /// What stands between two places, as a request's body.
+        ///
+        /// - Parameter sent: hears how many bytes the connection has taken, as it takes them.
+        func body(
+            from start: Int64, to end: Int64, sent: @escaping @Sendable (Int64) -> Void = { _ in }
+        ) -> HTTPRequestBody {
+            .restartable(length: end - start) { [self] writer in
+                let (hash, ahead) = state.withLock { ($0.arrived, $0.ahead.take()) }
+                guard start < end else { return state.withLock { $0.sent = hash } }
+                var current: Batch
+                if let ahead, ahead.start == start, ahead.end <= end {
+                    current = ahead
+                } else {
+                    current = try await batch(start, end, hash)
+                }
+                while true {
+                    let (place, hash) = (current.end, current.hash)
+                    // The next batch is read and hashed while this one is sent: two are in memory at most.
+                    async let next: Batch? = place < size ? batch(place, place < end ? end : size, hash) : nil
+                    for part in current.parts {
+                        try await writer.write(part)
+                        sent(Int64(part.readableBytes))
+                    }
+                    buffers.give(current.parts)
+                    current.parts = []
+                    let following = try await next
+                    guard place < end, let following else {
+                        return state.withLock { ($0.sent, $0.ahead) = (hash, following) }
+                    }
+                    current = following
+                }
+            }
+        }
+
+        /// Reads and hashes what begins at a place.
+        private func batch(_ start: Int64, _ end: Int64, _ hash: SHA256) async throws -> Batch {
+            try await onFileThread { [self] in
+                var batch = Batch(start: start, end: start, hash: hash)
+                let end = min(end, start + Self.readAtOnce)
+                while batch.end < end {
+                    var bytes = buffers.take()
+                    try file.read(Int(min(end - batch.end, Self.writtenAtOnce)), at: batch.end, into: &bytes)
+                    guard bytes.readableBytes > 0 else { throw FileChanged() }
+                    bytes.withUnsafeReadableBytes { batch.hash.update(bufferPointer: $0) }
+                    batch.end += Int64(bytes.readableBytes)
+                    batch.parts.append(bytes)
+                }
+                return batch
+            }
+        }
+    }
+
+    /// Buffers that are filled again once the connection has let go of them: new memory costs more than what is read into it.
+    private final class BufferPool: Sendable {
+        private let free = Mutex<[ByteBuffer]>([])
+
+        /// The one that was given back first: what came last may still be on its way out, and would be copied to new memory.
+        func take() -> ByteBuffer {
+            free.withLock { $0.isEmpty ? ByteBuffer() : $0.removeFirst() }
+        }
+
+        func give(_ buffers: [ByteBuffer]) { free.withLock { $0 += buffers } }
+    }
+
+    /// A file has another length than before.
+    struct FileChanged: Error {}
+
+    extension OpenFile {
+        /// Reads into a buffer what stands at a place, instead of what the buffer held.
+        fileprivate func read(_ count: Int, at offset: Int64, into bytes: inout ByteBuffer) throws {
+            bytes.clear(minimumCapacity: count)
+            _ = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { pointer in
+                try read(into: UnsafeMutableRawBufferPointer(rebasing: pointer[..<count]), at: offset)
+            }
+        }
+
+        /// All of it, where it is small.
+        func whole(_ size: Int) throws -> (ByteBuffer, ContentHash) {
+            var (bytes, hash) = (ByteBuffer(), SHA256())
+            try read(size, at: 0, into: &bytes)
+            bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            return (bytes, ContentHash(hash.finalize()))
+        }
+
+        fileprivate func hash(upTo end: Int64) throws -> SHA256 {
+            var (hash, offset, bytes) = (SHA256(), Int64(0), ByteBuffer())
+            while offset < end {
+                try read(Int(min(end - offset, 1 << 20)), at: offset, into: &bytes)
+                guard bytes.readableBytes > 0 else { throw FileChanged() }
+                bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+                offset += Int64(bytes.readableBytes)
+            }
+            return hash
+        }
+    }
+#endif
