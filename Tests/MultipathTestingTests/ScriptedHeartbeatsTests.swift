@@ -98,12 +98,17 @@ struct ScriptedHeartbeatsTests {
 
 @Suite("Scripted budgets")
 struct ScriptedBudgetTests {
+    private static func policy(_ budget: PathBudget) -> PathPolicy {
+        var policy = PathPolicy()
+        policy.budget = budget
+        return policy
+    }
+
     @Test("refuse the paths they cover to policies that have them, until they are filled again")
     func refuse() async throws {
         let paths = ScriptedPaths([.cellular("wwan0")])
         let budget = PathBudget.bytes(1_000, per: .day, on: .expensive)
-        var policy = PathPolicy()
-        policy.budget = budget
+        let policy = Self.policy(budget)
         #expect(try await paths.monitor.waitForPath(satisfying: policy).name == "wwan0")
         paths.spend(budget)
         let spent = try await paths.monitor.currentPath()
@@ -121,8 +126,7 @@ struct ScriptedBudgetTests {
     func whileAllowed() async throws {
         let paths = ScriptedPaths([.cellular("wwan0")])
         let budget = PathBudget.bytes(1_000, per: .day, on: .interfaces(["wwan0"]))
-        var policy = PathPolicy()
-        policy.budget = budget
+        let policy = Self.policy(budget)
         let runs = Locked(0)
         try await paths.monitor.whileAllowed(policy) { _ in
             let run = runs.withLock { runs in
