@@ -9,8 +9,7 @@ extension ConnectionFollower {
         return state.withLock { state in
             guard state.socket != nil else { return .closed }
             let now = MonotonicTime.now
-            let limit = max(
-                Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
+            let limit = max(Self.longestGlance, monitor.runtime.load.pace * Self.pacesBetweenBookings)
             if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
                 state.socket?.isAllAcknowledged() == true
             {
