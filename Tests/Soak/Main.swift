@@ -9,10 +9,13 @@
 //
 // - descriptors or threads have grown since the first count, or memory since the first at which each connection's list of
 //   moves was full (`Soak.hasFilled`),
-// - an answer was wrong, or took longer than 30 s over MPTCP, or a connection was lost, or has waited for longer at the end.
+// - an answer was wrong, or took longer than 30 s over MPTCP, or a connection could not be made, was lost, or
+//   has waited for longer at the end.
 //
-// A connection can come about as plain TCP, where a fault has swallowed its first SYNs. Nothing keeps that when its address
-// goes (`Renumberings`): as soon as the library has told so it is opened again, and counted in a line of its own.
+// Nothing keeps a connection of plain TCP whose address goes (`Renumberings`), nor one of MPTCP before the peer's first
+// acknowledgement; and one comes about as plain TCP where a fault has swallowed its first SYNs. As soon as the library has
+// told that nothing carries it, it is opened again, and counted in a line of its own. What the library does not tell of, or
+// could have kept, goes on waiting, and fails the soak.
 
 import Foundation
 import LinuxNet

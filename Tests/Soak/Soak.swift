@@ -43,13 +43,17 @@ final class Soak: Sendable {
         let isWell = seen.withLock { seen in
             say(
                 "soak: \(faults.count) faults, \(seen.answers) answers, \(seen.wrong) wrong, \(seen.lost) connections lost, "
+                    + "\(seen.unconnected) not made, "
                     + "\(seen.reopened) opened again, \(seen.moves) moves, the slowest answer \(seen.slowest)"
             )
             say(
-                "soak: over MPTCP the slowest answer \(seen.slowestSteered), \(seen.late) later than "
-                    + "\(SoakConnection.patience); \(seen.plain) connections of plain TCP, of which a fault cut off \(seen.cutOff)"
+                "soak: over MPTCP the slowest answer \(seen.slowestSteered), \(seen.late) later than \(SoakConnection.patience)"
             )
-            return seen.wrong == 0 && seen.lost == 0 && seen.late == 0
+            say(
+                "soak: \(seen.plain) connections were of plain TCP; cut off by a fault, and opened again: \(seen.cutOff.plain) of "
+                    + "those, and \(seen.cutOff.young) of MPTCP before their first acknowledgement"
+            )
+            return seen.wrong == 0 && seen.lost == 0 && seen.unconnected == 0 && seen.late == 0
         }
         let stuck = (connections.withLock { $0 } + closing.withLock { $0 }).filter {
             $0.waits > SoakConnection.patience
@@ -81,11 +85,22 @@ final class Soak: Sendable {
     }
 
     private func add(_ number: Int) async throws {
-        let connection = try await SoakConnection(options, number, seen)
+        let connection = try await connect(number)
         connections.withLock { $0.append(connection) }
         let interval = Duration.seconds(options.interval)
         let delay = interval / options.connections * (number % options.connections)
         Task { await connection.run(interval, after: delay) }
+    }
+
+    /// Connects, once more where that failed: another failure ends the soak.
+    private func connect(_ number: Int) async throws -> SoakConnection {
+        do {
+            return try await SoakConnection(options, number, seen)
+        } catch {
+            say("soak: \(error)")
+            seen.withLock { $0.unconnected += 1 }
+            return try await SoakConnection(options, number, seen)
+        }
     }
 
     /// Closes the oldest of a hundred, and opens as many.
@@ -104,7 +119,7 @@ final class Soak: Sendable {
         seen.withLock { $0.reopened += count }
     }
 
-    /// Opens the connections again that nothing could keep, and that the library has said so of.
+    /// Opens those connections again that nothing could keep, once the library has said so.
     private func openAgain() async throws {
         for connection in closing.withLock({ $0 }) where connection.isOver { connection.abort() }
         let ended = connections.withLock { connections in
@@ -113,10 +128,13 @@ final class Soak: Sendable {
             return ended
         }
         for connection in ended {
+            let isPlain = connection.isPlainTCP
+            seen.withLock { seen in
+                if isPlain { seen.cutOff.plain += 1 } else { seen.cutOff.young += 1 }
+            }
             connection.abort()
             try await add(connection.number)
         }
-        seen.withLock { $0.cutOff += ended.count }
     }
 
     /// Counts while no path is bad, once nothing changes any more.

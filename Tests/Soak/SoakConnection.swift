@@ -7,12 +7,14 @@ struct Seen {
     var answers = 0
     var wrong = 0
     var lost = 0
+    /// How often a connection could not be made.
+    var unconnected = 0
     var moves = 0
     var reopened = 0
     /// Connections that came about as plain TCP, or became that.
     var plain = 0
-    /// Those of them that a fault has cut off, and that were opened again.
-    var cutOff = 0
+    /// Connections that a fault has cut off, and that were opened again: of plain TCP, and of MPTCP.
+    var cutOff = (plain: 0, young: 0)
     var slowest = Duration.zero
     /// The slowest answer over MPTCP, and how many took longer than `SoakConnection.patience`.
     var slowestSteered = Duration.zero
@@ -33,7 +35,8 @@ final class SoakConnection: Sendable, CustomStringConvertible {
     private let established: MonotonicTime
     /// Whether it has been counted as one of plain TCP.
     private let isPlain = Locked(false)
-    private let isViable = Locked(true)
+    /// Whether the library has said that nothing carries it, and not that something does again.
+    private let isStranded = Locked(false)
     private let last = Locked<[(time: MonotonicTime, event: ConnectionEvent)]>([])
     private let seen: Locked<Seen>
     private let isClosed = Locked(false)
@@ -52,14 +55,16 @@ final class SoakConnection: Sendable, CustomStringConvertible {
         follower = try connected.follow(hasHints: true)
         socket = StreamSocket(owning: Descriptor(owning: connected.takeDescriptor()))
         self.seen = seen
-        follower.observe { [seen, last, isViable] event in
+        follower.observe { [seen, last, isStranded] event in
             last.withLock { last in
                 if last.count == 12 { last.removeFirst() }
                 last.append((.now, event))
             }
             switch event {
+            case .viabilityChanged(let isViable, _): isStranded.withLock { $0 = !isViable }
+            case .steering(.stranded): isStranded.withLock { $0 = true }
+            case .steering(.joined): isStranded.withLock { $0 = false }
             case .steering(.moved): seen.withLock { $0.moves += 1 }
-            case .viabilityChanged(let viable, _): isViable.withLock { $0 = viable }
             default: break
             }
         }
@@ -67,7 +72,7 @@ final class SoakConnection: Sendable, CustomStringConvertible {
     }
 
     /// Whether MPTCP does not carry it: a fault can swallow the first SYNs, after which the kernel leaves MPTCP out.
-    private var isPlainTCP: Bool {
+    var isPlainTCP: Bool {
         guard !follower.transport.isMPTCP else { return false }
         let isNew = isPlain.withLock { isPlain in
             defer { isPlain = true }
@@ -77,16 +82,22 @@ final class SoakConnection: Sendable, CustomStringConvertible {
         return true
     }
 
-    /// Whether it is one of plain TCP whose address went since it came about: neither this library nor any other can keep it.
-    /// A connection over MPTCP is never cut off.
+    /// Whether the peer has acknowledged nothing: until then the kernel makes no further subflow (mptcp_is_fully_established,
+    /// `__mptcp_subflow_connect`, net/mptcp/subflow.c), and the first is all there is.
+    private var isYoung: Bool {
+        TransportSample.read(socket.descriptor.number)?.connection?.acknowledged == 0
+    }
+
+    /// Whether its address went since it came about, and neither this library nor any other can keep it. One over MPTCP that
+    /// the peer has acknowledged a byte of is never cut off.
     private var isCutOff: Bool {
-        guard isPlainTCP, let link = follower.establishment?.interface else { return false }
+        guard isPlainTCP || isYoung, let link = follower.establishment?.interface else { return false }
         return seen.withLock { $0.renumberings.happened(to: link, since: established) }
     }
 
     /// Whether there is nothing more to be had of it, and the library has said so: then a program opens it again. One that the
     /// library says nothing of goes on waiting, and fails the soak.
-    var isOver: Bool { !isViable.withLock { $0 } && isCutOff }
+    var isOver: Bool { isStranded.withLock { $0 } && isCutOff }
 
     /// What is known of it, with its last events.
     var description: String {
