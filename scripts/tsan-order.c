@@ -42,7 +42,7 @@ static void release(void *address) {
 typedef SWIFT void (*Resume)(void *task);
 typedef SWIFT void (*ResumeWithError)(void *task, void *error);
 typedef SWIFT void (*ResumeChecked)(void *value, void *type, SELF void *continuation);
-typedef SWIFT_ASYNC void (*Await)(ASYNC_CONTEXT void *context);
+typedef SWIFT_ASYNC void (*Await)(ASYNC_CONTEXT void *context, void *continuation);
 typedef SWIFT void (*Deallocate)(void *memory);
 
 // What an unsafe continuation is, is its task.
@@ -70,10 +70,10 @@ SWIFT void swift_continuation_throwingResumeWithError(void *task, void *error) {
     function(task, error);
 }
 
-SWIFT_ASYNC void swift_continuation_await(ASYNC_CONTEXT void *context) {
+SWIFT_ASYNC void swift_continuation_await(ASYNC_CONTEXT void *context, void *continuation) {
     NEXT(Await, "swift_continuation_await")
     acquireTask();
-    __attribute__((musttail)) return function(context);
+    __attribute__((musttail)) return function(context, continuation);
 }
 
 // The library waits for a checked one by itself. What a task does first when it goes on after that is to give back what the

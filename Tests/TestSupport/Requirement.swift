@@ -40,7 +40,7 @@ extension Trait where Self == ConditionTrait {
     /// The test makes network namespaces of its own.
     public static var needsNamespaces: ConditionTrait {
         .enabled(
-            if: Requirement.hasNamespaces || Requirement.isStrict,
+            if: Requirement.isStrict || InNamespace.isInside || Requirement.hasNamespaces,
             "no network namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces, AppArmor")
     }
 
