@@ -217,8 +217,10 @@ struct CachingResolverTests {
         await #expect(throws: ResolutionError("cancelled")) { try await first.value }
         second.cancel()
         await #expect(throws: ResolutionError("cancelled")) { try await second.value }
+        // (The second may have come when the first was gone, and have asked for itself.)
+        let asked = inner.questions
         inner.hold(false)
         #expect(try await ask(resolver) == ["192.0.2.1"])
-        #expect(inner.questions == 2)
+        #expect(inner.questions == asked + 1)
     }
 }
