@@ -162,17 +162,10 @@ extension SteeringMachine {
         // One that is being made over a path that nothing is known against is a path that is left; once none is, it has to be
         // complete.
         let lives = reconciler.subflows.all.contains {
-            $0.role == .data && ($0.isOpen || !isStranded) && !paths[$0.path].hasFailed
+            $0.role == .data && ($0.isOpen || !stranding.isStranded) && !paths[$0.path].hasFailed
         }
-        guard !lives else {
-            if isStranded { livesAgainAt = now }
-            return
-        }
-        // A peer that believes in subflows that are gone may reset each new one as soon as it is there: the wait goes on.
-        if let livesAgainAt, livesAgainAt.duration(to: now) >= tuning.shortLife { strandedSince = nil }
-        let since = strandedSince ?? now
-        if !isStranded {
-            (strandedSince, livesAgainAt) = (since, nil)
+        guard !lives else { return stranding.lives(at: now) }
+        if stranding.begin(at: now, tuning) {
             tell(.stranded)
             // A path that was left alone for long may be all there is.
             for path in paths.keys {
@@ -180,7 +173,7 @@ extension SteeringMachine {
                 timers.set(.path(path, .retry), at: paths[path].retry.at)
             }
         }
-        let end = since.advanced(by: configuration.pathLossTimeout)
+        let end = (stranding.since ?? now).advanced(by: configuration.pathLossTimeout)
         if now >= end {
             agenda.isOver = true
             tell(.pathLossTimedOut(after: configuration.pathLossTimeout))

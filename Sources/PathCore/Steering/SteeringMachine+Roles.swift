@@ -209,7 +209,7 @@ extension SteeringMachine {
     /// A failed path is being tried. While something waits that is done every second, otherwise ever less often.
     private mutating func planRetry(_ path: PathKey, at now: MonotonicTime) {
         paths[path].useAnswer()
-        let isHurried = isActive(at: now) || isStranded
+        let isHurried = isActive(at: now) || stranding.isStranded
         paths[path].retry.noteAttempt(isHurried: isHurried, at: now, tuning)
         timers.set(.path(path, .retry), at: paths[path].retry.at)
     }

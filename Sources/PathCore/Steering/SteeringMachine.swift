@@ -49,10 +49,7 @@ package struct SteeringMachine: Sendable {
     /// Bytes that the peer has not acknowledged, as of the latest sample.
     var outstanding: UInt64 = 0
     var lastActivity: MonotonicTime
-    /// Since when no path is left, and since when one is again.
-    var strandedSince: MonotonicTime?
-    var livesAgainAt: MonotonicTime?
-    var isStranded: Bool { strandedSince != nil && livesAgainAt == nil }
+    var stranding = Stranding()
     /// Since when the connection's user awaits bytes; nil while it does not.
     private(set) var awaitedSince: MonotonicTime?
     /// When a stream was last heard that came over a path that was left, and is to go on over the next.
