@@ -25,7 +25,7 @@
         private static let mostDiscarded = 64 * 1024
 
         /// How many parts of a body wait for its reader: of HTTP/1.1 each is what one turn of the loop has read, up to 256 kB …
-        private static let mostReads = 2
+        private static let mostReads = 4
         /// … and of HTTP/2 a frame, of 16 kB mostly.
         private static let mostFrames = 32
 
