@@ -68,8 +68,9 @@ struct WorldRules {
     /// Whether any path has been losing packets.
     private var mayLose = false
     private var emptySince: Int64?
-    /// Since when no path is left, and when a subflow was there again: one that goes within a second ends no wait.
-    private var strandedAt: Int64?
+    /// Since when no path is left, and when a subflow was there again: one that goes within a second, and brings nothing, ends no
+    /// wait.
+    private var strandedAt: (first: Int64, last: Int64)?
     private var rejoinedAt: Int64?
     private var isOver = false
     private var events: [SteeringEvent] = []
@@ -212,13 +213,16 @@ struct WorldRules {
                 fail("\(event), but \(wrong)", world)
             }
         case .stranded:
-            if strandedAt == nil || world.now - (rejoinedAt ?? 0) >= 1_000_000_000 { strandedAt = world.now }
+            let isShort = world.now - (rejoinedAt ?? 0) < 1_000_000_000
+            strandedAt = (isShort ? strandedAt?.first ?? world.now : world.now, world.now)
             rejoinedAt = nil
         case .pathLossTimedOut:
             isOver = true
-            let waited = strandedAt.map { world.now - $0 } ?? 0
+            let waited = strandedAt.map { world.now - $0.first } ?? 0
             if waited < patience.wholeNanoseconds { fail("it gave up after \(waited) ns", world) }
-            if waited > patience.wholeNanoseconds + 100_000_000 + frozen {
+            if let last = strandedAt?.last,
+                world.now - last > patience.wholeNanoseconds + 100_000_000 + frozen
+            {
                 fail("it gave up late", world)
             }
         case .joined, .answered, .cleared: rejoinedAt = rejoinedAt ?? world.now

@@ -10,11 +10,17 @@
         /// What was read of the file in one go.
         private struct Batch: Sendable {
             var parts: [ByteBuffer] = []
-            var start: Int64
             /// Where in the file it ends.
             var end: Int64
             /// Of the file up to there.
             var hash: SHA256
+        }
+
+        /// A batch that is being read.
+        private struct Reading: Sendable {
+            let start: Int64
+            let end: Int64
+            let batch: Task<Batch, any Error>
         }
 
         private struct State {
@@ -23,7 +29,7 @@
             /// Of what was sent.
             var sent = SHA256()
             /// What follows that.
-            var ahead: Batch?
+            var ahead: Reading?
         }
 
         /// What one change of thread reads and hashes …
@@ -62,36 +68,39 @@
             .restartable(length: end - start) { [self] writer in
                 let (hash, ahead) = state.withLock { ($0.arrived, $0.ahead.take()) }
                 guard start < end else { return state.withLock { $0.sent = hash } }
-                var current: Batch
+                var reading: Reading
                 if let ahead, ahead.start == start, ahead.end <= end {
-                    current = ahead
+                    reading = ahead
                 } else {
-                    current = try await batch(start, end, hash)
+                    reading = read(start, end, hash)
                 }
                 while true {
-                    let (place, hash) = (current.end, current.hash)
-                    // The next batch is read and hashed while this one is sent: two are in memory at most.
-                    async let next: Batch? = place < size ? batch(place, place < end ? end : size, hash) : nil
+                    let current = try await reading.batch.value
+                    let (place, isLast) = (current.end, current.end == end)
+                    // The next batch is read and hashed while this one is sent, and nothing here waits for that at the request's
+                    // end: its answer may be there already. Two batches are in memory at most.
+                    let next = place < size ? read(place, isLast ? size : end, current.hash) : nil
+                    if isLast { state.withLock { ($0.sent, $0.ahead) = (current.hash, next) } }
                     for part in current.parts {
                         try await writer.write(part)
                         sent(Int64(part.readableBytes))
                     }
                     buffers.give(current.parts)
-                    current.parts = []
-                    let following = try await next
-                    guard place < end, let following else {
-                        return state.withLock { ($0.sent, $0.ahead) = (hash, following) }
-                    }
-                    current = following
+                    guard !isLast, let next else { return }
+                    reading = next
                 }
             }
+        }
+
+        private func read(_ start: Int64, _ end: Int64, _ hash: SHA256) -> Reading {
+            let end = min(end, start + Self.readAtOnce)
+            return Reading(start: start, end: end, batch: Task { try await batch(start, end, hash) })
         }
 
         /// Reads and hashes what begins at a place.
         private func batch(_ start: Int64, _ end: Int64, _ hash: SHA256) async throws -> Batch {
             try await onFileThread { [self] in
-                var batch = Batch(start: start, end: start, hash: hash)
-                let end = min(end, start + Self.readAtOnce)
+                var batch = Batch(end: start, hash: hash)
                 while batch.end < end {
                     var bytes = buffers.take()
                     try file.read(Int(min(end - batch.end, Self.writtenAtOnce)), at: batch.end, into: &bytes)

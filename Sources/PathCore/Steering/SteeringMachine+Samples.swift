@@ -62,6 +62,7 @@ extension SteeringMachine {
         let progress = reconciler.subflows[id].ingest(sample, written: written, at: now, tuning)
         guard progress.isAny else { return }
         lastActivity = now
+        stranding.progressed()
         gap.note(progress)
         if progress.hasReceived {
             let isShared = sharesStream(id, at: now)

@@ -94,11 +94,11 @@ struct ProgressDetectorTests {
         _ = detector.ingest(sample(unacknowledged: 20, delivered: 10), written: nil, at: at(1000), tuning)
         let late = sample(
             unacknowledged: 19, acknowledged: 1000, delivered: 11, roundTrip: 60, lastAcknowledgement: 5)
-        #expect(!detector.ingest(late, written: nil, at: at(1055), tuning).isAny)
+        #expect(!detector.ingest(late, written: nil, at: at(1060), tuning).isAny)
         #expect(detector.waitingSince == at(1000) && detector.newsAt == nil)
         #expect(detector.answerTime(tuning) == .milliseconds(32), "the receiver's delay is no round trip")
         // Nor is it once nothing more has come.
-        #expect(!detector.ingest(late, written: nil, at: at(1060), tuning).isAny)
+        #expect(!detector.ingest(late, written: nil, at: at(1065), tuning).isAny)
         #expect(detector.answerTime(tuning) == .milliseconds(32))
         // Another: segments come, if seldom.
         let next = sample(
@@ -116,7 +116,8 @@ struct ProgressDetectorTests {
         var left: UInt32 = 19
         var count: UInt32 = 1
         var retransmissions: UInt32 = 0
-        var time: Int64 = 1050
+        var isSelective = false
+        var time: Int64 = 1060
     }
 
     @Test(
@@ -124,6 +125,8 @@ struct ProgressDetectorTests {
         arguments: [
             Acknowledgement(testDescription: "of two segments", left: 18, count: 2),
             Acknowledgement(testDescription: "that comes sooner", time: 1025),
+            Acknowledgement(testDescription: "that answers the first of a burst", time: 1045),
+            Acknowledgement(testDescription: "that is selective", isSelective: true),
             Acknowledgement(testDescription: "of the last", left: 0),
             Acknowledgement(testDescription: "of one of two", sent: 2, left: 1),
             Acknowledgement(testDescription: "of what was sent again", retransmissions: 1),
@@ -131,7 +134,7 @@ struct ProgressDetectorTests {
     mutating func undelayed(found: Acknowledgement) {
         _ = detector.ingest(sample(unacknowledged: found.sent), written: nil, at: at(1000), tuning)
         let news = sample(
-            unacknowledged: found.left, acknowledged: 1000, delivered: found.count,
+            unacknowledged: found.left, acknowledged: found.isSelective ? 0 : 1000, delivered: found.count,
             retransmissions: found.retransmissions)
         #expect(detector.ingest(news, written: nil, at: at(found.time), tuning).hasAcknowledged)
     }

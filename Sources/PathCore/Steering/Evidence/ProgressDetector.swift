@@ -33,6 +33,8 @@ struct ProgressDetector: Sendable {
     private(set) var progressAt: MonotonicTime?
     /// When what it found came in.
     private(set) var newsAt: MonotonicTime?
+    /// Whether nothing was acknowledged since there was nothing to wait for.
+    private var isUnanswered = false
     /// Whether the receiver's timer sent the latest acknowledgement, and whether the kernel repeated something until then.
     private var wasDelayed = false
     private var wasRepeating = false
@@ -75,6 +77,7 @@ struct ProgressDetector: Sendable {
             // What was written while another path carried did not wait here.
             waitingSince = max(acknowledged, sent, written ?? .zero, carriesSince)
             seenAt = now
+            isUnanswered = !progress.hasAcknowledged
         }
         if progress.isAny {
             progressAt = now
@@ -93,10 +96,14 @@ struct ProgressDetector: Sendable {
         _ sample: SubflowSample, _ acknowledgedAt: MonotonicTime, _ tuning: SteeringTuning
     ) -> Bool {
         guard let latest, let waitingSince, latest.unacknowledged > tuning.mostKeptBack,
-            sample.delivered == latest.delivered &+ 1, sample.unacknowledged > 0,
+            // (A selective one is sent at once.)
+            sample.delivered == latest.delivered &+ 1, sample.acknowledged != latest.acknowledged,
+            sample.unacknowledged > 0,
             sample.retransmissions == latest.retransmissions, !wasRepeating, repeatedAt == nil
         else { return false }
-        return waitingSince.duration(to: acknowledgedAt) >= tuning.leastDelayedAcknowledgement
+        // The first of a burst is answered a round trip later.
+        let roundTrip = isUnanswered ? latest.smoothedRTT : .zero
+        return waitingSince.duration(to: acknowledgedAt) >= roundTrip + tuning.leastDelayedAcknowledgement
     }
 
     /// Starts the wait again, after a false alarm.
