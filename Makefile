@@ -57,7 +57,7 @@ bench-build:
 # of standard input still waits, and it would call that read's buffer a leak. The
 # tests of memory and of the lab's rates and times are left out: a sanitizer's own cost is most of what they see. So are, of
 # ThreadSanitizer, those of programs under mprun: some make threads that its runtime does not know, and it aborts.
-SANITIZED = SANITIZED=1 swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox \
+SANITIZED = SANITIZED=1 PATH="$(CURDIR)/.build/programs/go/bin:$$PATH" swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox \
 	--skip NetworkLabTests --skip EndToEndTests
 sanitize:
 	@scripts/setup.sh test
