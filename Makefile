@@ -63,7 +63,7 @@ sanitize:
 	@scripts/setup.sh test
 	mkdir -p .build-tsan
 	clang -shared -fPIC -O1 -o .build-tsan/tsan-order.so scripts/tsan-order.c -ldl
-	LD_PRELOAD=$(CURDIR)/.build-tsan/tsan-order.so TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1}" \
+	LD_PRELOAD=$(CURDIR)/.build-tsan/tsan-order.so TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1 suppressions=$(CURDIR)/scripts/tsan-suppressions.txt}" \
 		$(SANITIZED) --skip ProgramSteeringTests --skip ProgramMatrixTests --sanitize=thread --scratch-path .build-tsan
 	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" $(SANITIZED) --sanitize=address --scratch-path .build-asan
 
