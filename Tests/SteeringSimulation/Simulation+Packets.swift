@@ -89,8 +89,9 @@ extension Simulation {
         guard let path = paths.firstIndex(where: { $0.isUsable && $0.index == interface }) else {
             return false
         }
-        // As many as the library keeps.
-        if probes.count >= 8, let oldest = probes.keys.min() { probes[oldest] = nil }
+        // As many over one interface as the library keeps.
+        let others = probes.filter { $0.value.path == path }.keys
+        if others.count >= 8, let oldest = others.min() { probes[oldest] = nil }
         nextProbe += 1
         probes[nextProbe] = SimulatedProbe(
             path: path, key: key, isAnswered: isServers, startedAt: now)

@@ -5,17 +5,21 @@ import LinuxNet
 final class TCPProbes {
     private final class Probe {
         let socket: StreamSocket
+        let interface: InterfaceIndex
         var token: EventThread.Token?
 
-        init(_ socket: consuming StreamSocket) { self.socket = socket }
+        init(_ socket: consuming StreamSocket, _ interface: InterfaceIndex) {
+            self.socket = socket
+            self.interface = interface
+        }
     }
 
     private let thread: EventThread
     private var running: [Int: Probe] = [:]
     private var count = 0
 
-    /// As many as one verdict takes (`SteeringTuning.mostProbes`). The kernel repeats a SYN after a second and gives
-    /// up after three, and a late answer is one too.
+    /// As many over one interface as one verdict takes (`SteeringTuning.mostProbes`). The kernel repeats a SYN after a second and
+    /// gives up after three, and a late answer is one too. (Those over another interface may still be on their way.)
     private static let most = 8
 
     init(_ thread: EventThread) { self.thread = thread }
@@ -37,7 +41,8 @@ final class TCPProbes {
         to remote: IPEndpoint, over interface: InterfaceIndex,
         whenAnswered body: @escaping @Sendable () -> Void
     ) -> Bool {
-        if running.count >= Self.most, let oldest = running.keys.min() { end(oldest) }
+        let others = running.filter { $0.value.interface == interface }.keys
+        if others.count >= Self.most, let oldest = others.min() { end(oldest) }
         let id = count
         count += 1
         do throws(SystemError) {
@@ -51,7 +56,7 @@ final class TCPProbes {
                 return true
             }
             let number = socket.descriptor.number
-            let probe = Probe(socket)
+            let probe = Probe(socket, interface)
             running[id] = probe
             probe.token = try thread.add(number, for: .writable) { [weak self] _ in
                 self?.answered(id, body)
