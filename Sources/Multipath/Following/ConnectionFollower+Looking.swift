@@ -9,7 +9,8 @@ extension ConnectionFollower {
         return state.withLock { state in
             guard state.socket != nil else { return .closed }
             let now = MonotonicTime.now
-            let limit = max(Self.longestGlance, monitor.runtime.load.pace * Self.pacesBetweenBookings)
+            let limit = max(
+                Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
             if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
                 state.socket?.isAllAcknowledged() == true
             {

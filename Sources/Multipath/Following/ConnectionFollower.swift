@@ -53,10 +53,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     private let nextBooking = Atomic<Int64>(.max)
     /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
     private static let bookingInterval = Duration.milliseconds(100)
-    /// How long the books may go without a sample where glances are enough for the machines: so long, and so many times the
-    /// pace where that is slow because there are many connections.
+    /// How long the books may go without a sample where glances are enough for the machines: so long, and so many looks where
+    /// those are far apart because there are many connections.
     static let longestGlance = Duration.seconds(1)
-    static let pacesBetweenBookings = 16
+    static let glancesBetweenBookings = 8
     /// How long after the end of another program's connection its last counters are waited for.
     static let lastCounters = Duration.milliseconds(50)
 

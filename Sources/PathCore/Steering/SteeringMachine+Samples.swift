@@ -143,7 +143,7 @@ extension SteeringMachine {
         }
         agenda.glancesUntil = now.advanced(by: pace * tuning.calmPaces)
         let hasFailed = paths.keys.contains { paths[$0].hasFailed }
-        agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace * tuning.glancePaces)
+        agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace)
     }
 
     /// How soon an idle connection is looked at again whose owner does not tell when data moves.

@@ -49,8 +49,6 @@ package final class SteeringTuning: @unchecked Sendable {
     var closeLook = Duration.milliseconds(50)
     /// For how many times the pace a look at what is outstanding is enough, where all is calm.
     var calmPaces = 200
-    /// How many times the pace lies between two such looks: what one of many connections finds all others hear of.
-    var glancePaces = 2
     /// For how long the port of a subflow that was just ordered is asked for without a pause.
     var portLook = Duration.milliseconds(20)
     /// When a subflow that the kernel does not list any more has ended, though nothing told it.
