@@ -49,7 +49,7 @@ typedef SWIFT void (*Deallocate)(void *memory);
 __attribute__((weak)) SWIFT void *swift_task_getCurrent(void);
 
 static void acquireTask(void) {
-    if (__tsan_acquire && swift_task_getCurrent) __tsan_acquire(swift_task_getCurrent());
+    if (swift_task_getCurrent) acquire(swift_task_getCurrent());
 }
 
 SWIFT void swift_continuation_resume(void *task) {

@@ -53,8 +53,7 @@ public enum LabCommand {
 extension Trait where Self == ConditionTrait {
     /// For tests that need a lab.
     public static var lab: ConditionTrait {
-        // The runner makes the traits of all suites, also in a process that is to run one test only.
-        if Requirement.isStrict || InNamespace.isInside { return .enabled(if: true) }
+        if Requirement.isStrict { return .enabled(if: true) }
         return .enabled(if: LabCommand.obstacle == nil, "no lab can run here: \(LabCommand.obstacle ?? "")")
     }
 }

@@ -10,9 +10,7 @@
         /// What was read of the file in one go.
         private struct Batch: Sendable {
             var parts: [ByteBuffer] = []
-            /// Where in the file it ends.
-            var end: Int64
-            /// Of the file up to there.
+            /// Of the file up to its end.
             var hash: SHA256
         }
 
@@ -76,7 +74,7 @@
                 }
                 while true {
                     let current = try await reading.batch.value
-                    let (place, isLast) = (current.end, current.end == end)
+                    let (place, isLast) = (reading.end, reading.end == end)
                     // The next batch is read and hashed while this one is sent, and nothing here waits for that at the request's
                     // end: its answer may be there already. Two batches are in memory at most.
                     let next = place < size ? read(place, isLast ? size : end, current.hash) : nil
@@ -100,13 +98,11 @@
         /// Reads and hashes what begins at a place.
         private func batch(_ start: Int64, _ end: Int64, _ hash: SHA256) async throws -> Batch {
             try await onFileThread { [self] in
-                var batch = Batch(end: start, hash: hash)
-                while batch.end < end {
+                var (batch, offset) = (Batch(hash: hash), start)
+                while offset < end {
                     var bytes = buffers.take()
-                    try file.read(Int(min(end - batch.end, Self.writtenAtOnce)), at: batch.end, into: &bytes)
-                    guard bytes.readableBytes > 0 else { throw FileChanged() }
-                    bytes.withUnsafeReadableBytes { batch.hash.update(bufferPointer: $0) }
-                    batch.end += Int64(bytes.readableBytes)
+                    offset += try file.read(
+                        min(end - offset, Self.writtenAtOnce), at: offset, into: &bytes, &batch.hash)
                     batch.parts.append(bytes)
                 }
                 return batch
@@ -149,12 +145,21 @@
         fileprivate func hash(upTo end: Int64) throws -> SHA256 {
             var (hash, offset, bytes) = (SHA256(), Int64(0), ByteBuffer())
             while offset < end {
-                try read(Int(min(end - offset, 1 << 20)), at: offset, into: &bytes)
-                guard bytes.readableBytes > 0 else { throw FileChanged() }
-                bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-                offset += Int64(bytes.readableBytes)
+                offset += try read(min(end - offset, 1 << 20), at: offset, into: &bytes, &hash)
             }
             return hash
+        }
+
+        /// Reads into a buffer what stands at a place, and hashes it.
+        ///
+        /// - Returns: how many bytes: at least one.
+        fileprivate func read(
+            _ count: Int64, at offset: Int64, into bytes: inout ByteBuffer, _ hash: inout SHA256
+        ) throws -> Int64 {
+            try read(Int(count), at: offset, into: &bytes)
+            guard bytes.readableBytes > 0 else { throw FileChanged() }
+            bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            return Int64(bytes.readableBytes)
         }
     }
 #endif
