@@ -13,6 +13,28 @@ struct HostileTextTests {
     /// Clears the screen, sets the title, turns the direction, and begins a line.
     private static let hostile = "\u{1B}[2J\u{1B}]0;owned\u{7}\u{9B}31m\u{202E}\n#9 forged"
 
+    /// A name server that says that every name is another's (CNAME, RFC 1035), whose text is hostile, and has the address
+    /// 203.0.113.1.
+    private static let nameServer = #"""
+        import socket, struct
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind(("192.0.2.1", 53))
+        print("ready", flush=True)
+        hostile = b"\x1b[2J\x1b]0;owned\x07\x9b31m\n#9 forged"
+        alias = bytes([len(hostile)]) + hostile + b"\x07example\x00"
+        while True:
+            question, client = server.recvfrom(4096)
+            place = 12
+            while question[place]: place += question[place] + 1
+            end = place + 5
+            kind = struct.unpack(">H", question[place + 1:place + 3])[0]
+            print("asked for", kind, flush=True)
+            records = [struct.pack(">HHHIH", 0xC00C, 5, 1, 60, len(alias)) + alias]
+            if kind == 1: records.append(alias + struct.pack(">HHIH", 1, 1, 60, 4) + bytes([203, 0, 113, 1]))
+            answer = question[:2] + struct.pack(">HHHHH", 0x8580, 1, len(records), 0, 0) + question[12:end]
+            server.sendto(answer + b"".join(records), client)
+        """#
+
     private func expectSafe(
         _ result: Program.Result, _ what: String, sourceLocation: SourceLocation = #_sourceLocation
     ) {
@@ -107,6 +129,26 @@ struct HostileTextTests {
                 """)
             expectSafe(result, form)
             #expect((result.outputText + result.errors).contains("owned"), "\(result.errors)")
+        }
+    }
+
+    @Test("a name server's answers", .needs("python3"))
+    func names() async throws {
+        for form in ["-v", "--json", "--report"] {
+            let result = try await TwoPaths.run(
+                """
+                mkdir -p /run/systemd/netif/leases
+                printf 'ADDRESS=192.0.2.2\\nDNS=192.0.2.1\\n' > "/run/systemd/netif/leases/$(ip -o link show wlan0 | cut -d: -f1)"
+                server python3 -c "$names" > names &
+                wait_for "the name server" grep ready names
+                "$bin/mpconnect" \(form) --interface-dns --prohibit cellular server.example:7443 < /dev/null || echo "status $?"
+                cat names
+                """, with: ["names": Self.nameServer])
+            expectSafe(result, form)
+            // c-ares takes no such alias.
+            #expect(result.outputText.hasPrefix("status 1\n"), "\(result.outputText)")
+            #expect(result.outputText.contains("asked for 1\n"))
+            #expect(result.errors.contains("server.example"), "\(result.errors)")
         }
     }
 
