@@ -11,16 +11,18 @@ extension ConnectionFollower {
             let now = MonotonicTime.now
             let limit = max(
                 Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
-            if first != 0, mayGlance, state.sampled.duration(to: now) < limit,
+            let since = state.glancedSince ?? now
+            if first != 0, mayGlance, since.duration(to: now) < limit,
                 state.socket?.isAllAcknowledged() == true
             {
+                state.glancedSince = since
                 return .nothingWaits
             }
             guard var sample = takeSample(&state) else {
                 endIfGone(&state)
                 return .closed
             }
-            state.sampled = now
+            state.glancedSince = nil
             state.meter.ingest(sample, naming: .known) { monitor.latestPath }
             keepSendBuffer(&state, sample)
             // Only suspicion has to know it, and where there was none lately there is none soon.

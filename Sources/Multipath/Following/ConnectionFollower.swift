@@ -18,8 +18,8 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
         /// Nil after the end.
         var socket: FollowedSocket?
         var meter: TransferMeter
-        /// When the machines' last sample was taken.
-        var sampled: MonotonicTime
+        /// When the first glance was taken that the machines had no sample after; nil for none.
+        var glancedSince: MonotonicTime?
         var sendBufferHold = SendBufferHold()
         /// The keepalive probe that is under way.
         var probe: KeepaliveProbe?
@@ -77,8 +77,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             transport: facts.transport, level: facts.level, interface: facts.interfaceName,
             started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
-        state = Locked(
-            State(socket: .some(socket), meter: meter, sampled: facts.established))
+        state = Locked(State(socket: .some(socket), meter: meter))
         budget?.follow(self)
     }
 

@@ -114,7 +114,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     func dataMoves(wasSent: Bool) {
         // The glance that is to come finds it.
         guard !isEnded, !awaitsGlance else { return }
-        if wasSent, runtime.load.isCrowded, let steering, let due = steering.glanceDue() {
+        if wasSent, runtime.load.isCrowded, let steering, let due = steering.dataMovesCalmly() {
             awaitsGlance = true
             steering.note(isActive: true)
             return runtime.glances.add(self, at: due)

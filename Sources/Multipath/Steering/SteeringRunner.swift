@@ -112,11 +112,8 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     /// Notes that data moves where a glance is enough to know of it.
     /// - Returns: when to take that (`glance`); nil where it is not enough (`dataMoves`).
-    func glanceDue() -> MonotonicTime? {
-        let now = MonotonicTime.now
-        guard let pause = machine.agenda.pauseBeforeGlance(at: now) else { return nil }
-        machine.dataMovesCalmly(at: now)
-        return now.advanced(by: pause)
+    func dataMovesCalmly() -> MonotonicTime? {
+        machine.dataMovesCalmly(pace: runtime.load.pace, at: .now)
     }
 
     /// Whether a glance is still enough.

@@ -11,6 +11,8 @@ package struct SteeringAgenda: Sendable {
     var glancesUntil = MonotonicTime.zero
     /// How long after data has moved a glance is soon enough. Nil where it is not, because a path has failed.
     var glancePause: Duration?
+    /// Whether nothing has moved since a sample that showed nothing under way: what it showed still holds, however long ago.
+    var isRested = false
     /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
     package internal(set) var isOver = false
 
@@ -34,10 +36,15 @@ package struct SteeringAgenda: Sendable {
     /// and all of it is acknowledged.
     package func mayGlance(at now: MonotonicTime) -> Bool { now < glancesUntil }
 
-    /// How long after data has moved a glance tells all that there is to know of it; nil where the machine must hear of it at
-    /// once (`dataMoves`).
+    /// How long after data has moved a glance tells all that there is to know of it; nil where that takes a sample.
     package func pauseBeforeGlance(at now: MonotonicTime) -> Duration? {
         nextSample == nil && !isOver && mayGlance(at: now) ? glancePause : nil
+    }
+
+    /// A glance is not enough until the next sample.
+    mutating func endGlances() {
+        glancesUntil = .zero
+        isRested = false
     }
 
     mutating func schedule(sampleAt time: MonotonicTime) {

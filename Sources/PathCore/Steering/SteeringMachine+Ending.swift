@@ -7,7 +7,7 @@ extension SteeringMachine {
         policy.endsSending()
         if preparation == nil { preparation = (now, now.advanced(by: tuning.longestPreparation)) }
         // The peer may have ended, and take no more subflows: a sample tells.
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         agenda.schedule(sampleAt: now)
         return pass(at: now)
     }

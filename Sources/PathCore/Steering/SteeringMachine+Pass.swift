@@ -81,7 +81,7 @@ extension SteeringMachine {
     /// Whether what is known of the transfer is of this moment. If not, a sample is asked for, and another pass follows it.
     mutating func isFresh(at now: MonotonicTime) -> Bool {
         if sampledAt == now { return true }
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         agenda.schedule(sampleAt: now)
         return false
     }

@@ -137,13 +137,32 @@ extension SteeringMachine {
             agenda.schedule(sampleAt: max(first, now.advanced(by: pace)))
             agenda.awaitsSilence = plan.due == nil
         }
-        guard isCalm else {
-            agenda.glancesUntil = .zero
-            return
-        }
+        planGlances(at: now)
+        agenda.isRested = agenda.mayGlance(at: now) && outstanding == 0 && plan.due == nil
+    }
+
+    /// Says for how long glances are enough from now on.
+    private mutating func planGlances(at now: MonotonicTime) {
+        guard isCalm else { return agenda.endGlances() }
         agenda.glancesUntil = now.advanced(by: pace * tuning.calmPaces)
         let hasFailed = paths.keys.contains { paths[$0].hasFailed }
         agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace)
+    }
+
+    /// The user has written or read something, as many connections' users do.
+    ///
+    /// - Parameter pace: the least time between two looks at one connection.
+    /// - Returns: when a glance will tell all that there is to know of it; nil where the machine must hear of it at once
+    ///   (`dataMoves`).
+    package mutating func dataMovesCalmly(pace: Duration, at now: MonotonicTime) -> MonotonicTime? {
+        if agenda.isRested {
+            self.pace = pace
+            planGlances(at: now)
+        }
+        guard let pause = agenda.pauseBeforeGlance(at: now) else { return nil }
+        agenda.isRested = false
+        lastActivity = now
+        return now.advanced(by: pause)
     }
 
     /// How soon an idle connection is looked at again whose owner does not tell when data moves.

@@ -120,7 +120,7 @@ package struct SteeringMachine: Sendable {
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [SteeringAction] {
         guard wakes(at: now) else { return [] }
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         let hasSlept = allowed.snapshot.map { $0.resumes != snapshot.resumes } ?? false
         allowed.update(snapshot, reconciler.subflows, &paths)
         hasNewPaths = true
@@ -164,7 +164,7 @@ package struct SteeringMachine: Sendable {
         case .lost: agenda.schedule(sampleAt: now)
         case .created, .subflowPriority, .listenerCreated, .listenerClosed: break
         }
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         return pass(at: now)
     }
 
@@ -201,6 +201,7 @@ package struct SteeringMachine: Sendable {
     package mutating func dataMoves(at now: MonotonicTime) {
         guard takesInput else { return }
         lastActivity = now
+        agenda.isRested = false
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
         // Failed paths are tried more often while something waits.
         for path in paths.keys where paths[path].hurry(at: now, tuning) {
@@ -215,12 +216,9 @@ package struct SteeringMachine: Sendable {
         awaitedSince = expects ? now : nil
         guard expects else { return }
         reconciler.subflows.updateEach { if $0.role == .data { $0.stream.awaits(at: now) } }
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
     }
-
-    /// The user has written or read something, which a glance will find (see `SteeringAgenda.pauseBeforeGlance`).
-    package mutating func dataMovesCalmly(at now: MonotonicTime) { lastActivity = now }
 
     /// An order could not be performed.
     package mutating func failed(
@@ -250,7 +248,7 @@ package struct SteeringMachine: Sendable {
     package mutating func sharedVerdict(_ verdict: PathVerdict, at now: MonotonicTime) {
         guard takesInput, subflow(meantBy: verdict) != nil else { return }
         sharedVerdicts.append(verdict)
-        agenda.glancesUntil = .zero
+        agenda.endGlances()
         agenda.schedule(sampleAt: now)
     }
 

@@ -1,0 +1,78 @@
+import SteeringSimulation
+import Testing
+
+@testable import PathCore
+
+/// Wi-Fi carries, cellular is expensive and not joined.
+@Suite("One of many connections whose data moves")
+struct GlanceTests {
+    private static let remote = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
+    private static let local = IPEndpoint(SimulatedPath.wifi().address, port: 40_001)
+    private static let pace = Duration.milliseconds(100)
+
+    private let world = Simulation(paths: [.wifi(), .cellular()], traffic: SimulatedTraffic([]))
+
+    private func at(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    private func sample(acknowledged: UInt64, waiting: UInt64 = 0) -> TransportSample {
+        var connection = ConnectionSample(token: ConnectionToken(7))
+        connection.acknowledged = acknowledged
+        connection.writeSequence = connection.firstUnacknowledged + waiting
+        var subflow = SubflowSample(id: 0)
+        (subflow.local, subflow.remote, subflow.state) = (Self.local, Self.remote, .established)
+        (subflow.acknowledged, subflow.smoothedRTT) = (acknowledged, .milliseconds(20))
+        return TransportSample(kind: .mptcp(token: 7), subflows: [subflow], connection: connection)
+    }
+
+    /// It has sent something, of which the last sample shows that all, or not all, is acknowledged.
+    private func machine(waiting: UInt64 = 0) -> SteeringMachine {
+        var machine = SteeringMachine(
+            SteeringConfiguration(mode: .handover),
+            SteeredConnection(
+                token: ConnectionToken(7), local: Self.local, remote: Self.remote, interface: 3), at: .zero)
+        _ = machine.begin(world.snapshot(), at: .zero)
+        _ = machine.sample(sample(acknowledged: 1), at: at(20))
+        _ = machine.sample(sample(acknowledged: 100, waiting: waiting), written: at(30), at: at(50))
+        return machine
+    }
+
+    @Test("is looked at a pace later, with no sample, however long it has rested")
+    func rested() {
+        var machine = machine()
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(3_600_000)) == at(3_600_100))
+        #expect(machine.agenda.nextSample == nil)
+        machine.glance()
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(3_600_200)) == at(3_600_300))
+    }
+
+    @Test("needs a sample once it is long since one showed its round trips")
+    func known() {
+        var machine = machine()
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(1000)) != nil)
+        machine.glance()
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(1000 + 200 * 100)) == nil)
+    }
+
+    @Test("needs a sample where the last one showed something under way")
+    func waiting() {
+        var machine = machine(waiting: 10)
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(60_000)) == nil)
+    }
+
+    @Test("needs a sample where its paths have changed since the last one")
+    func changed() {
+        var machine = machine()
+        _ = machine.snapshot(world.snapshot(), at: at(1000))
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
+    }
+
+    @Test("needs a sample where it was busy alone since the last one, and nothing looked at it")
+    func alone() {
+        var machine = machine()
+        machine.dataMoves(at: at(1000))
+        machine.glance()
+        #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
+    }
+}
