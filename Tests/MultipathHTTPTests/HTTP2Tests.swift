@@ -4,6 +4,7 @@
     import NIOCore
     import NIOEmbedded
     import NIOSSL
+    import Synchronization
     import TestSupport
     import Testing
 
@@ -32,16 +33,26 @@
         }
 
         /// Whether a request's head is among what a client has sent, its preface first.
-        static func hasRequest(_ bytes: ByteBuffer) -> Bool {
-            var bytes = bytes
+        static func hasRequest(_ bytes: ByteBuffer) -> Bool { all(bytes).contains { $0.type == 1 } }
+
+        /// How long the frame is that ends the first stream; nil before it has come.
+        static func lengthOfLast(_ bytes: ByteBuffer) -> Int? {
+            // DATA and HEADERS have END_STREAM.
+            all(bytes).first { $0.type <= 1 && $0.flags & 1 != 0 && $0.stream == 1 }?.length
+        }
+
+        private static func all(
+            _ bytes: ByteBuffer
+        ) -> [(type: UInt8, flags: UInt8, stream: UInt8, length: Int)] {
+            var (bytes, found) = (bytes, [(type: UInt8, flags: UInt8, stream: UInt8, length: Int)]())
             // The preface is 24 bytes long (RFC 9113 section 3.4).
-            guard bytes.readSlice(length: 24) != nil else { return false }
+            guard bytes.readSlice(length: 24) != nil else { return [] }
             while let header = bytes.readBytes(length: 9) {
-                if header[3] == 1 { return true }
                 let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
-                guard bytes.readSlice(length: length) != nil else { return false }
+                found.append((header[3], header[4], header[8], length))
+                guard bytes.readSlice(length: length) != nil else { break }
             }
-            return false
+            return found
         }
     }
 
@@ -90,6 +101,32 @@
             #expect(response.metrics.retryCount == 1)
             #expect(response.metrics.protocolName == .http2)
             #expect(server.connections == 2)
+            await client.close()
+            await server.close()
+        }
+
+        @Test(
+            "ends a request with its last frame, and not with an empty one of its own",
+            arguments: [HTTPRequestOptions.Decompression.enabled(), .disabled], ["", "a body"])
+        func endsRequests(_ decompression: HTTPRequestOptions.Decompression, _ text: String) async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            let last = Mutex<Int?>(nil)
+            let server = try await server(certificates) { _, bytes in
+                guard let length = Frame.lengthOfLast(bytes) else { return false }
+                last.withLock { $0 = length }
+                return true
+            } _: { _, _ in
+                Self.good
+            }
+            let client = client(certificates)
+            let request = try MultipathHTTPClient.request(
+                text.isEmpty ? .get : .post, "https://127.0.0.1:\(server.port)/")
+            var options = HTTPRequestOptions()
+            options.decompression = decompression
+            let (_, body) = try await client.collect(request, text.isEmpty ? nil : .text(text), 100, options)
+            #expect(String(buffer: body) == "good")
+            let length = try #require(last.withLock { $0 })
+            if text.isEmpty { #expect(length > 0) } else { #expect(length == text.utf8.count) }
             await client.close()
             await server.close()
         }

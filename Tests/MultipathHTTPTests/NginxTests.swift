@@ -30,15 +30,20 @@
 
         @Test(
             "answers a thousand requests, 64 at a time, each whole",
-            arguments: [HTTPRequestMetrics.ProtocolName.http2, .http1])
-        func many(_ name: HTTPRequestMetrics.ProtocolName) async throws {
+            arguments: [HTTPRequestMetrics.ProtocolName.http2, .http1],
+            [HTTPRequestOptions.Decompression.enabled(), .disabled])
+        func many(
+            _ name: HTTPRequestMetrics.ProtocolName, _ decompression: HTTPRequestOptions.Decompression
+        ) async throws {
             let nginx = try await Nginx()
             let client = nginx.client([name])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<1_000 {
                     if number >= 64 { try await group.next() }
                     group.addTask {
-                        let (response, body) = try await client.get(nginx.url("/"), collectUpTo: 1_000)
+                        let (response, body) = try await client.get(nginx.url("/"), collectUpTo: 1_000) {
+                            $0.decompression = decompression
+                        }
                         #expect(response.status == .ok)
                         #expect(body.readableBytes == 16)
                     }

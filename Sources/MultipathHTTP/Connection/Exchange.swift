@@ -229,7 +229,7 @@
         /// - Returns: the caller that waits for the head, to be told once; nil where none waits yet.
         func received(_ response: HTTPResponse, _ demand: Demand, mostParts: Int) -> Arrival? {
             let new = Parts.makeSequence(
-                backPressureStrategy: .init(lowWatermark: mostParts / 4, highWatermark: mostParts),
+                backPressureStrategy: .init(lowWatermark: max(mostParts / 4, 1), highWatermark: mostParts),
                 finishOnDeinit: false,
                 delegate: demand)
             let head = Head(response: response, parts: new.sequence)

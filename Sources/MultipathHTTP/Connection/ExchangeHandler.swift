@@ -24,8 +24,9 @@
         /// costs.
         private static let mostDiscarded = 64 * 1024
 
-        /// How many parts of a body wait for its reader: of HTTP/1.1 each is what one turn of the loop has read, up to 256 kB …
-        private static let mostReads = 4
+        /// How many parts of a body wait for its reader: of HTTP/1.1 each is what one turn of the loop has read, up to 256 kB. While it
+        /// waits the next would take new memory, and what follows waits in the kernel as well …
+        private static let mostReads = 1
         /// … and of HTTP/2 a frame, of 16 kB mostly.
         private static let mostFrames = 32
 

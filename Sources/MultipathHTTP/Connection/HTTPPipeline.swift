@@ -121,16 +121,9 @@
                 self?.tell(.exchangeEnded(isReusable: $0))
             }
             let pipeline = stream.pipeline.syncOperations
-            try pipeline.addHandler(StatusCheck())
-            if let limit = exchange.decompression.limit {
-                // The decompressor speaks SwiftNIO's own HTTP values.
-                try pipeline.addHandler(HTTP2FramePayloadToHTTP1ClientCodec(httpProtocol: .https))
-                try pipeline.addHandler(NIOHTTPResponseDecompressor(limit: limit))
-                try pipeline.addHandler(HTTP1ToHTTPClientCodec())
-            } else {
-                try pipeline.addHandler(HTTP2FramePayloadToHTTPClientCodec())
-            }
-            try pipeline.addHandler(handler)
+            let codec = HTTP2FramePayloadToHTTPClientCodec()
+            let check = AnswerHeadCheck(exchange.decompression.limit, before: codec)
+            try pipeline.addHandlers(EndStreamMerger(), check, codec, handler)
             return handler
         }
 
@@ -232,29 +225,6 @@
         /// The name in metrics.
         var protocolName: HTTPRequestMetrics.ProtocolName {
             if case .http2? = kind { .http2 } else { .http1 }
-        }
-    }
-
-    /// The first handler of a stream: lets no status through that is not three digits (RFC 9110 section 15), for the codecs behind it
-    /// trap on some of those.
-    private final class StatusCheck: ChannelInboundHandler {
-        typealias InboundIn = HTTP2Frame.FramePayload
-        typealias InboundOut = HTTP2Frame.FramePayload
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            if case .headers(let head) = unwrapInboundIn(data),
-                let status = head.headers.first(name: ":status"), !Self.isStatus(status)
-            {
-                return context.fireErrorCaught(
-                    MultipathHTTPError(.malformedAnswer, "the answer's status is no number of three digits"))
-            }
-            context.fireChannelRead(data)
-        }
-
-        private static func isStatus(_ text: String) -> Bool {
-            let digits = text.utf8
-            return digits.count == 3 && digits.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-                && digits.first != UInt8(ascii: "0")
         }
     }
 
