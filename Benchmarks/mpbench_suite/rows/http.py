@@ -144,7 +144,7 @@ def body(is_http1):
     name = "h1" if is_http1 else "h2"
     return Row(f"http-body-{name}", f"an answer of 1 GiB over loopback, {name} with TLS", [
         Metric("rate", "bytes a second", unit="MB/s", ratio=0.95, at_least=True, against="ahc"),
-        Metric("memory", "memory", unit="MiB")], run, ("ours", "ahc"), seconds=6)
+        Metric("memory", "memory", unit="MiB")], run, ("ours", "ahc", "ahc-mptcp"), seconds=6)
 
 
 def slow(is_http1):
