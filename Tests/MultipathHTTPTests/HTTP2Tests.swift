@@ -131,6 +131,38 @@
             await server.close()
         }
 
+        @Test(
+            "takes a request that was written for HTTP/1.1, and sends nothing of it that is about a connection"
+        )
+        func connectionFields() async throws {
+            let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
+            let server = try await server(certificates) { _, _ in Self.good }
+            let client = client(certificates)
+            var request = try MultipathHTTPClient.request(.get, "https://127.0.0.1:\(server.port)/")
+            request.scheme = "HTTPS"
+            for (name, value) in [
+                ("Connection", "keep-alive, X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"),
+                ("Proxy-Connection", "keep-alive"), ("Transfer-Encoding", "chunked"),
+                ("Upgrade", "websocket"),
+                ("TE", "gzip"),
+            ] {
+                request.headerFields[try #require(HTTPField.Name(name))] = value
+            }
+            let (response, body) = try await client.collect(request, nil, 100, HTTPRequestOptions())
+            #expect(String(buffer: body) == "good")
+            #expect(response.metrics.protocolName == .http2)
+            #expect(response.metrics.retryCount == 0)
+            var translated = request
+            translated.translateToHTTP2()
+            #expect(
+                translated == (try MultipathHTTPClient.request(.get, "https://127.0.0.1:\(server.port)/")))
+            translated.headerFields[.te] = "trailers"
+            translated.translateToHTTP2()
+            #expect(translated.headerFields[.te] == "trailers")
+            await client.close()
+            await server.close()
+        }
+
         @Test("sends nothing more to a server that goes, and leaves the others there alone")
         func goingServer() throws {
             let channel = EmbeddedChannel()

@@ -12,11 +12,14 @@ extension ConnectionFollower {
             let limit = max(
                 Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
             let since = state.glancedSince ?? now
-            if first != 0, mayGlance, since.duration(to: now) < limit,
-                state.socket?.isAllAcknowledged() == true
-            {
-                state.glancedSince = since
-                return .nothingWaits
+            var hasWaiting = !mayGlance
+            if first != 0, mayGlance, since.duration(to: now) < limit {
+                guard let isAllAcknowledged = state.socket?.isAllAcknowledged() else { return .closed }
+                if isAllAcknowledged {
+                    state.glancedSince = since
+                    return .nothingWaits
+                }
+                hasWaiting = true
             }
             guard var sample = takeSample(&state) else {
                 endIfGone(&state)
@@ -25,8 +28,8 @@ extension ConnectionFollower {
             state.glancedSince = nil
             state.meter.ingest(sample, naming: .known) { monitor.latestPath }
             keepSendBuffer(&state, sample)
-            // Only suspicion has to know it, and where there was none lately there is none soon.
-            if !mayGlance { state.socket?.notePeersEnd(in: &sample) }
+            // Only suspicion has to know it, which there is none of where nothing waits.
+            if hasWaiting { state.socket?.notePeersEnd(in: &sample) }
             return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
         }
     }

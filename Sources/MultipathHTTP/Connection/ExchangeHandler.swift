@@ -24,11 +24,13 @@
         /// costs.
         private static let mostDiscarded = 64 * 1024
 
-        /// How many parts of a body wait for its reader: of HTTP/1.1 each is what one turn of the loop has read, up to 256 kB. While it
-        /// waits the next would take new memory, and what follows waits in the kernel as well …
+        /// How many parts of a body wait for its reader before no more are read: of HTTP/1.1 what one turn of the loop has read, up
+        /// to 256 kB. While it waits the next would take new memory, and waits in the kernel as well …
         private static let mostReads = 1
-        /// … and of HTTP/2 a frame, of 16 kB mostly.
+        /// … and of HTTP/2 frames, of 16 kB mostly.
         private static let mostFrames = 32
+        /// Of more parts than that one turn makes one: a chunk may have a few bytes, and each is handed on by itself.
+        private static let mostParts = 4
 
         private let kind: Kind
         /// The other end, where that is a proxy and not the origin.
@@ -206,8 +208,7 @@
         /// Gives the reader what has arrived: all that one turn of the loop has read at once, for each handover may wake a thread.
         private func handOver(to exchange: Exchange) {
             guard !parts.isEmpty else { return }
-            // Its parts are counted (`mostReads`), and a chunk of a few bytes is not to count like all that a turn has read.
-            if kind == .http1, parts.count > Self.mostReads { parts = [parts.joined()] }
+            if kind == .http1, parts.count > Self.mostParts { parts = [parts.joined()] }
             if discardable == nil, !exchange.received(parts) { isPaused = true }
             parts.removeAll(keepingCapacity: true)
         }

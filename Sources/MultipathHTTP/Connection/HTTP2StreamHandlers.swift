@@ -6,8 +6,8 @@
     import NIOHTTPTypesHTTP2
 
     /// The first handler of a stream: sends END_STREAM with a request's last frame, and not with an empty one of its own
-    /// (RFC 9113 section 8.1). A server that has answered before it sees that one may reset the stream; nginx does, and SwiftNIO
-    /// closes a connection on which many are reset.
+    /// (RFC 9113 section 8.1), where both are written at once. A server that has answered before it sees that one may reset the
+    /// stream; nginx does, and SwiftNIO closes a connection on which many are reset.
     final class EndStreamMerger: ChannelOutboundHandler {
         typealias OutboundIn = HTTP2Frame.FramePayload
         typealias OutboundOut = HTTP2Frame.FramePayload
@@ -18,13 +18,13 @@
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             let frame = unwrapOutboundIn(data)
             guard case .data(let data) = frame, data.endStream, data.data.readableBytes == 0,
-                let last = held.take(), let ending = last.frame.endingStream
+                let ending = held?.frame.endingStream
             else {
                 writeHeld(context)
                 held = (frame, promise)
                 return
             }
-            var written = last.promise
+            var written = held.take()?.promise
             written.setOrCascade(to: promise)
             context.write(wrapOutboundOut(ending), promise: written)
         }

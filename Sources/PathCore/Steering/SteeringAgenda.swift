@@ -13,6 +13,8 @@ package struct SteeringAgenda: Sendable {
     var glancePause: Duration?
     /// Whether nothing has moved since a sample that showed nothing under way: what it showed still holds, however long ago.
     var isRested = false
+    /// When a glance is to tell what became of data that has moved; nil where none is to come.
+    var glanceDue: MonotonicTime?
     /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.
     package internal(set) var isOver = false
 
@@ -45,6 +47,7 @@ package struct SteeringAgenda: Sendable {
     mutating func endGlances() {
         glancesUntil = .zero
         isRested = false
+        glanceDue = nil
     }
 
     mutating func schedule(sampleAt time: MonotonicTime) {

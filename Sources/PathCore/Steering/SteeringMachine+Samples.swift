@@ -138,7 +138,9 @@ extension SteeringMachine {
             agenda.awaitsSilence = plan.due == nil
         }
         planGlances(at: now)
-        agenda.isRested = agenda.mayGlance(at: now) && outstanding == 0 && plan.due == nil
+        // What one path lost may be acknowledged over another that carries as well: a glance does not see that.
+        let carrying = reconciler.subflows.all.count { $0.role == .data && !$0.isBackup }
+        agenda.isRested = agenda.mayGlance(at: now) && agenda.nextSample == nil && carrying <= 1
     }
 
     /// Says for how long glances are enough from now on.
@@ -155,14 +157,16 @@ extension SteeringMachine {
     /// - Returns: when a glance will tell all that there is to know of it; nil where the machine must hear of it at once
     ///   (`dataMoves`).
     package mutating func dataMovesCalmly(pace: Duration, at now: MonotonicTime) -> MonotonicTime? {
-        if agenda.isRested {
+        if agenda.isRested, agenda.nextSample == nil {
             self.pace = pace
             planGlances(at: now)
         }
         guard let pause = agenda.pauseBeforeGlance(at: now) else { return nil }
         agenda.isRested = false
         lastActivity = now
-        return now.advanced(by: pause)
+        let due = now.advanced(by: pause)
+        agenda.glanceDue = due
+        return due
     }
 
     /// How soon an idle connection is looked at again whose owner does not tell when data moves.

@@ -184,6 +184,7 @@ package struct SteeringMachine: Sendable {
         if whole.acknowledged > 0 || whole.bytesReceived > 0 { reconciler.isReady = true }
         outstanding = whole.outstanding
         agenda.nextSample = nil
+        agenda.glanceDue = nil
         sampledAt = now
         ingest(sample.subflows, written: written, at: now)
         gap.ingest(whole, at: now)
@@ -195,6 +196,7 @@ package struct SteeringMachine: Sendable {
     package mutating func glance() {
         outstanding = 0
         agenda.nextSample = nil
+        agenda.glanceDue = nil
     }
 
     /// The user has written or read something, which no sample has seen yet.
@@ -202,6 +204,7 @@ package struct SteeringMachine: Sendable {
         guard takesInput else { return }
         lastActivity = now
         agenda.isRested = false
+        agenda.glanceDue = nil
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
         // Failed paths are tried more often while something waits.
         for path in paths.keys where paths[path].hurry(at: now, tuning) {

@@ -16,13 +16,18 @@ struct GlanceTests {
         MonotonicTime(nanoseconds: milliseconds * 1_000_000)
     }
 
-    private func sample(acknowledged: UInt64, waiting: UInt64 = 0) -> TransportSample {
+    /// - Parameter since: how long ago that was sent which waits.
+    private func sample(
+        acknowledged: UInt64, waiting: UInt64 = 0, since: Duration = .zero
+    ) -> TransportSample {
         var connection = ConnectionSample(token: ConnectionToken(7))
         connection.acknowledged = acknowledged
         connection.writeSequence = connection.firstUnacknowledged + waiting
         var subflow = SubflowSample(id: 0)
         (subflow.local, subflow.remote, subflow.state) = (Self.local, Self.remote, .established)
         (subflow.acknowledged, subflow.smoothedRTT) = (acknowledged, .milliseconds(20))
+        subflow.unacknowledged = waiting > 0 ? 1 : 0
+        (subflow.sinceDataSent, subflow.sinceAcknowledgement) = (since, since)
         return TransportSample(kind: .mptcp(token: 7), subflows: [subflow], connection: connection)
     }
 
@@ -74,5 +79,33 @@ struct GlanceTests {
         machine.dataMoves(at: at(1000))
         machine.glance()
         #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
+    }
+
+    @Test(
+        "needs a sample where answers were expected since the last one, or another connection found its path dead"
+    )
+    func ended() {
+        var expecting = machine()
+        expecting.expectData(true, at: at(1000))
+        #expect(expecting.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
+        var warned = machine()
+        let verdict = PathVerdict(
+            interface: 3, remote: Self.remote.address, trouble: .noAnswer, since: at(900))
+        warned.sharedVerdict(verdict, at: at(1000))
+        #expect(warned.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
+    }
+
+    @Test("is suspicious of what waits after the glance, but not where this process stood still meanwhile")
+    func late() {
+        func suspects(lookedAt time: Int64) -> Bool {
+            var machine = machine()
+            #expect(machine.dataMovesCalmly(pace: .milliseconds(400), at: at(60_000)) == at(60_400))
+            let actions = machine.sample(
+                sample(acknowledged: 100, waiting: 10, since: at(60_000).duration(to: at(time))),
+                written: at(60_000), at: at(time))
+            return actions.contains { if case .tell(.suspected) = $0 { true } else { false } }
+        }
+        #expect(suspects(lookedAt: 60_401))
+        #expect(!suspects(lookedAt: 60_900))
     }
 }
