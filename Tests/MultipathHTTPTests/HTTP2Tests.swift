@@ -136,8 +136,11 @@
         )
         func connectionFields() async throws {
             let certificates = try await TestCertificates(addresses: ["127.0.0.1"])
-            let server = try await server(certificates) { _, _ in Self.good }
-            let client = client(certificates)
+            let server = try await server(certificates) { _, bytes in
+                Frame.lengthOfLast(bytes) != nil
+            } _: { _, _ in
+                Self.good
+            }
             var request = try MultipathHTTPClient.request(.get, "https://127.0.0.1:\(server.port)/")
             request.scheme = "HTTPS"
             for (name, value) in [
@@ -148,10 +151,20 @@
             ] {
                 request.headerFields[try #require(HTTPField.Name(name))] = value
             }
-            let (response, body) = try await client.collect(request, nil, 100, HTTPRequestOptions())
-            #expect(String(buffer: body) == "good")
-            #expect(response.metrics.protocolName == .http2)
-            #expect(response.metrics.retryCount == 0)
+            let fields = request.headerFields
+            let text = HTTPRequestBody.once { writer in
+                try await writer.write("a body".utf8)
+                writer.setTrailers(fields)
+            }
+            for written in [nil, text] {
+                // The server knows the first stream alone.
+                let client = client(certificates)
+                let (response, body) = try await client.collect(request, written, 100, HTTPRequestOptions())
+                #expect(String(buffer: body) == "good")
+                #expect(response.metrics.protocolName == .http2)
+                #expect(response.metrics.retryCount == 0)
+                await client.close()
+            }
             var translated = request
             translated.translateToHTTP2()
             #expect(
@@ -159,7 +172,6 @@
             translated.headerFields[.te] = "trailers"
             translated.translateToHTTP2()
             #expect(translated.headerFields[.te] == "trailers")
-            await client.close()
             await server.close()
         }
 

@@ -259,24 +259,6 @@
         }
     }
 
-    extension HTTPRequest {
-        /// Takes out what is about one connection of HTTP/1.1 (RFC 9113 section 8.2.2), and names the scheme as servers expect it:
-        /// callers need not know which protocol their request takes.
-        mutating func translateToHTTP2() {
-            let listed = headerFields[values: .connection].flatMap { $0.split(separator: ",") }
-            let names = listed.compactMap { HTTPField.Name($0.filter { $0 != " " && $0 != "\t" }) }
-            for name in names + Self.connectionFields { headerFields[name] = nil }
-            // The only value that is allowed.
-            if headerFields[.te]?.lowercased() != "trailers" { headerFields[.te] = nil }
-            scheme = "https"
-            extendedConnectProtocol = nil
-        }
-
-        private static let connectionFields =
-            [.connection, .transferEncoding, .upgrade]
-            + ["Keep-Alive", "Proxy-Connection"].compactMap { HTTPField.Name($0) }
-    }
-
     extension HTTPRequestBody {
         /// Writes the body. Where that fails, the exchange ends.
         func produce(into exchange: Exchange) async {

@@ -132,6 +132,8 @@
 
         private func endRequest(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
             isRequestComplete = true
+            var trailers = trailers
+            if kind == .stream { trailers?.removeConnectionFields() }
             write(.end(trailers), context)
         }
 
