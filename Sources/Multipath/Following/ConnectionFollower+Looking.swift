@@ -12,14 +12,10 @@ extension ConnectionFollower {
             let limit = max(
                 Self.longestGlance, monitor.runtime.load.pace * Self.glancesBetweenBookings)
             let since = state.glancedSince ?? now
-            var hasWaiting = !mayGlance
-            if first != 0, mayGlance, since.duration(to: now) < limit {
-                guard let isAllAcknowledged = state.socket?.isAllAcknowledged() else { return .closed }
-                if isAllAcknowledged {
-                    state.glancedSince = since
-                    return .nothingWaits
-                }
-                hasWaiting = true
+            let glances = first != 0 && mayGlance && since.duration(to: now) < limit
+            if glances, state.socket?.isAllAcknowledged() == true {
+                state.glancedSince = since
+                return .nothingWaits
             }
             guard var sample = takeSample(&state) else {
                 endIfGone(&state)
@@ -29,7 +25,7 @@ extension ConnectionFollower {
             state.meter.ingest(sample, naming: .known) { monitor.latestPath }
             keepSendBuffer(&state, sample)
             // Only suspicion has to know it, which there is none of where nothing waits.
-            if hasWaiting { state.socket?.notePeersEnd(in: &sample) }
+            if glances || !mayGlance { state.socket?.notePeersEnd(in: &sample) }
             return .sample(sample, written: first == 0 ? nil : MonotonicTime(nanoseconds: first))
         }
     }

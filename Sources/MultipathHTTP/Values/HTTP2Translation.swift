@@ -19,7 +19,8 @@
         mutating func removeConnectionFields() {
             let listed = self[values: .connection].flatMap { $0.split(separator: ",") }
             let names = listed.compactMap { HTTPField.Name($0.filter { $0 != " " && $0 != "\t" }) }
-            for name in names + Self.connectionFields { self[name] = nil }
+            for name in names { self[name] = nil }
+            for name in Self.connectionFields { self[name] = nil }
             // The only value that is allowed.
             if self[.te]?.lowercased() != "trailers" { self[.te] = nil }
         }

@@ -50,8 +50,23 @@ package struct SteeringAgenda: Sendable {
         glanceDue = nil
     }
 
+    /// When the machine is to be called, a glance included: later than that is late.
+    var nextCall: MonotonicTime? {
+        guard let glanceDue else { return nextDeadline }
+        return min(glanceDue, nextDeadline ?? glanceDue)
+    }
+
+    /// A sample is to be taken, and tells more than a glance.
     mutating func schedule(sampleAt time: MonotonicTime) {
         nextSample = min(nextSample ?? time, time)
         awaitsSilence = false
+        isRested = false
+        glanceDue = nil
+    }
+
+    /// What was scheduled has been looked at.
+    mutating func wasLookedAt() {
+        nextSample = nil
+        glanceDue = nil
     }
 }

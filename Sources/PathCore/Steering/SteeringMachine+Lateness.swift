@@ -19,7 +19,7 @@ extension SteeringMachine {
     mutating func wakes(at now: MonotonicTime) -> Bool {
         guard takesInput else { return false }
         // What stood still once is late once, however much waited for it.
-        if let due = agenda.glanceDue.map({ min($0, agenda.nextDeadline ?? $0) }) ?? agenda.nextDeadline {
+        if let due = agenda.nextCall {
             let late = max(due, lateness.at).duration(to: now)
             if late >= tuning.lateness { wasLate(by: late, at: now) }
         }

@@ -157,7 +157,7 @@ extension SteeringMachine {
     /// - Returns: when a glance will tell all that there is to know of it; nil where the machine must hear of it at once
     ///   (`dataMoves`).
     package mutating func dataMovesCalmly(pace: Duration, at now: MonotonicTime) -> MonotonicTime? {
-        if agenda.isRested, agenda.nextSample == nil {
+        if agenda.isRested {
             self.pace = pace
             planGlances(at: now)
         }

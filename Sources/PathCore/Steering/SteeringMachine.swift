@@ -183,8 +183,7 @@ package struct SteeringMachine: Sendable {
         if whole.peerHasEnded { reconciler.peerHasEnded = true }
         if whole.acknowledged > 0 || whole.bytesReceived > 0 { reconciler.isReady = true }
         outstanding = whole.outstanding
-        agenda.nextSample = nil
-        agenda.glanceDue = nil
+        agenda.wasLookedAt()
         sampledAt = now
         ingest(sample.subflows, written: written, at: now)
         gap.ingest(whole, at: now)
@@ -195,16 +194,13 @@ package struct SteeringMachine: Sendable {
     /// Nothing waits for an acknowledgement, where that is all there is to know.
     package mutating func glance() {
         outstanding = 0
-        agenda.nextSample = nil
-        agenda.glanceDue = nil
+        agenda.wasLookedAt()
     }
 
     /// The user has written or read something, which no sample has seen yet.
     package mutating func dataMoves(at now: MonotonicTime) {
         guard takesInput else { return }
         lastActivity = now
-        agenda.isRested = false
-        agenda.glanceDue = nil
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
         // Failed paths are tried more often while something waits.
         for path in paths.keys where paths[path].hurry(at: now, tuning) {
