@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Transfers by MultipathHTTP in the lab, while links go bad and the client is killed:
 #
-#     scripts/http-faults.sh [FOLDER OF THE PROGRAMS]
+#     scripts/http-faults.sh [FOLDER OF THE PROGRAMS [CONGESTION CONTROL …]]
 #
 # 100 MB through ten faults (with MPTCP, and over TCP alone), downloads and uploads that are killed 50 times. Each has to come whole,
 # by SHA-256. How many bytes of TCP's payload came twice is printed for those through faults: at the client's interfaces, or the
-# server's. It takes some minutes. `swift build --product httpprobe` and `--product mplab` make the programs.
+# server's. Those through faults are run once for each congestion control that is named (bbr, cubic, reno), at the sending end, or with the
+# kernel's own. It takes some minutes. `swift build --product httpprobe` and `--product mplab` make the programs.
 set -u
 programs=$(cd "${1:-.build/debug}" && pwd)
+senders=("${@:2}")
+[ ${#senders[@]} -gt 0 ] || senders=("")
 export PATH=$programs:$PATH
 count=$(cd "$(dirname "$0")/../Benchmarks/mpbench_suite/programs" && pwd)/count.py
 export count
@@ -48,8 +51,8 @@ print(\"received beyond 100 MB:\", beyond, f\"({beyond / 1e6:.2f} %)\")"
 }
 '
 slow=(--wifi rtt=20ms,rate=35mbit,queue=40ms --cellular rtt=40ms,rate=35mbit,queue=40ms)
-for server in "" --tcp-only-server; do
-    output=$(mplab run --quiet $server "${slow[@]}" -- bash -c "$faults"'
+download_through_faults() { # SENDER SERVER
+    output=$(mplab run --quiet ${1:+--congestion server=$1} $2 "${slow[@]}" -- bash -c "$faults"'
         cd "$(mktemp -d)"
         python3 "$count" wlan0 python3 "$count" wwan0 httpprobe download http://server/100000000 film > counts & probe=$!
         faults & injector=$!
@@ -61,8 +64,8 @@ for server in "" --tcp-only-server; do
         beyond < counts
         sha256sum < film | cut -c 1-64
         curl -s http://server/sha256/100000000 | cut -c 1-64')
-    check "100 MB download, ten faults${server:+, TCP alone}" "$output"
-done
+    check "100 MB download, ten faults${2:+, TCP alone}${1:+, $1}" "$output"
+}
 
 output=$(mplab run --quiet "${links[@]}" -- bash -c '
     cd "$(mktemp -d)"
@@ -78,11 +81,12 @@ output=$(mplab run --quiet "${links[@]}" -- bash -c '
     curl -s http://server/sha256/100000000 | cut -c 1-64')
 check "100 MB download, killed at random moments" "$output"
 
-for kills in 0 50; do
+upload() { # SENDER KILLS
+    kills=$2
     shared=$(mktemp -d)
     export shared
     # The server's interface is counted until the client has ended.
-    output=$(mplab run --quiet --serve 'httpprobe serve 80 &
+    output=$(mplab run --quiet ${1:+--congestion client=$1} --serve 'httpprobe serve 80 &
         exec python3 "$count" eth0 sh -c "until test -e \"\$shared/over\"; do sleep 0.1; done" > "$shared/counting"' "${slow[@]}" -- bash -c "kills=$kills; $faults"'
         cd "$(mktemp -d)"
         head -c 100000000 /dev/urandom > film
@@ -107,6 +111,13 @@ for kills in 0 50; do
         fi
         sha256sum < film | cut -c 1-64' | awk '/^[0-9a-f]+$/ { digests = digests $0 "\n"; next } { print } END { printf "%s", digests }')
     rm -rf "$shared"
-    check "100 MB upload, $([ $kills = 0 ] && echo ten faults || echo killed at random moments)" "$output"
+    check "100 MB upload, $([ $kills = 0 ] && echo ten faults || echo killed at random moments)${1:+, $1}" "$output"
+}
+
+for sender in "${senders[@]}"; do
+    download_through_faults "$sender" ""
+    download_through_faults "$sender" --tcp-only-server
+    upload "$sender" 0
 done
+upload "" 50
 exit $failed

@@ -4,7 +4,7 @@ public enum MultipathMode: String, Sendable, Hashable, Codable, CaseIterable {
     case handover
     /// Small messages see the lowest latency any allowed path offers.
     case interactive
-    /// The most throughput all allowed paths give together. A bulk transfer has one subflow more, in reserve over the
-    /// less preferred path, for when the other dies.
+    /// The most throughput all allowed paths give together. When a path may be dying in a bulk transfer, another one gets a second
+    /// subflow, which has nothing queued: what is sent again does not wait there.
     case aggregate
 }

@@ -6,47 +6,54 @@
 // until then has nothing queued. The scheduler takes the one that is done first (mptcp_subflow_get_send,
 // net/mptcp/protocol.c), so what is missed goes at once.
 //
-// A peer has room for two subflows beside the first (Linux, unless it is told otherwise), so there is one in reserve, over
-// the least preferred path: it is Wi-Fi that people walk out of. It costs a handshake, and gives way to all else.
+// A peer has room for two subflows beside the first (Linux, unless it is told otherwise), so there can be one, and which path will
+// die is not known before. So it is made when one may be dying, over another, and that one is left when the reserve is there, or should
+// be. If it lives after all the reserve stays where it is, put aside: its end would have both kernels send their windows again.
 
 /// Decides when there is a subflow in reserve, and when it carries.
 struct ReserveSubflow: Sendable {
     enum Step: Sendable, Hashable {
         case none
         /// Make one, over the path of this subflow.
-        case make(beside: SubflowID)
+        case make(beside: SubflowID, isBackup: Bool)
         case prioritize(SubflowID, isBackup: Bool)
     }
 
     /// From when on one may be made.
     private var notBefore = MonotonicTime.zero
-    /// Whether the one there is is to carry.
-    private var carries = false
+    /// Until when the one there is is to carry; nil while it is not.
+    private(set) var carriesUntil: MonotonicTime?
 
     /// - Parameters:
     ///   - carrying: the subflows that carry over paths that nothing is known against, the most preferred first.
     ///   - existing: the one in reserve.
-    ///   - mayMake: whether there is room for one, and use.
+    ///   - isNeeded: whether another path may be left soon, and there is room for one.
+    ///   - sends: whether it is this end that sends. Otherwise one carries from its beginning: the peer would hear of a change a
+    ///     round trip after the handshake.
     mutating func step(
-        carrying: [SubflowID], _ existing: Subflow?, mayMake: Bool, at now: MonotonicTime,
+        carrying: [SubflowID], _ existing: Subflow?, isNeeded: Bool, sends: Bool, at now: MonotonicTime,
         _ tuning: SteeringTuning
     ) -> Step {
-        let isSpread = carrying.count >= 2
-        if isSpread { carries = false }
+        if carrying.count >= 2 || carriesUntil.map({ now >= $0 }) ?? false { carriesUntil = nil }
         if let existing {
-            return existing.isBackup == carries ? .prioritize(existing.id, isBackup: !carries) : .none
+            let isBackup = carriesUntil == nil
+            return existing.isBackup == isBackup ? .none : .prioritize(existing.id, isBackup: isBackup)
         }
-        guard isSpread, let last = carrying.last, now >= notBefore, mayMake else { return .none }
+        guard let first = carrying.first, now >= notBefore, isNeeded else { return .none }
         notBefore = now.advanced(by: tuning.reservePause)
-        return .make(beside: last)
+        if !sends { begins(at: now, tuning) }
+        return .make(beside: first, isBackup: sends)
     }
 
-    /// It carries, from now until another path does, because one is being left.
-    mutating func begins() { carries = true }
+    /// It carries, because a path is being left: for as long as it takes to send again what was there. Two that go on over one path are
+    /// in each other's way.
+    mutating func begins(at now: MonotonicTime, _ tuning: SteeringTuning) {
+        carriesUntil = now.advanced(by: tuning.reserveTime)
+    }
 
     /// It was given up: what needs its place, or what it hides, comes first.
     mutating func wasGivenUp(at now: MonotonicTime, _ tuning: SteeringTuning) {
         notBefore = now.advanced(by: tuning.reservePause)
-        carries = false
+        carriesUntil = nil
     }
 }

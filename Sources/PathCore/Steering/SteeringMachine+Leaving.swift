@@ -3,7 +3,7 @@
 extension SteeringMachine {
     /// Gives up the subflows whose interface, address, route or permission is gone, or prepares that.
     ///
-    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Handoff`).
+    /// - Parameter mayWait: whether it may be done in a moment, where that is better (`Handoff`, `ReserveSubflow`).
     /// - Returns: whether it is done.
     @discardableResult
     mutating func giveUpLost(mayWait: Bool, at now: MonotonicTime) -> Bool {
@@ -12,7 +12,14 @@ extension SteeringMachine {
         for subflow in reconciler.subflows.all where lost[subflow.path] == nil {
             lost[subflow.path] = allowed.loss(of: subflow)
         }
-        if mayWait, !lost.isEmpty, prepareHandoff(of: lost, at: now) { return false }
+        if mayWait, !lost.isEmpty {
+            keepReserve(at: now)
+            // What is not allowed any more is left at once.
+            let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
+            if isAllowed, prepareHandoff(of: lost, at: now) || awaitsReserve(insteadOf: lost.keys, at: now) {
+                return false
+            }
+        }
         handoff = nil
         guard !lost.isEmpty else { return true }
         let leaving = paths.keys.filter { lost[$0] != nil }
@@ -51,9 +58,7 @@ extension SteeringMachine {
 
     /// - Returns: whether the lost paths are not to be left yet.
     private mutating func prepareHandoff(of lost: [PathKey: MoveReason], at now: MonotonicTime) -> Bool {
-        // What is not allowed any more is left at once.
-        let isAllowed = !lost.values.contains { if case .refused = $0 { true } else { false } }
-        guard isAllowed,
+        guard
             var handoff = handoff
                 ?? Handoff(
                     of: lost, reconciler.subflows, paths, outstanding: outstanding,
@@ -82,8 +87,9 @@ extension SteeringMachine {
             guard case .failed(let failed) = paths[path].state, let data = reconciler.subflows.data(on: path),
                 reconciler.subflows[data].isOpen
             else { continue }
-            let isGone = handoff == nil && allowed.loss(of: reconciler.subflows[data]) != nil
-            guard isGone || hasOther(than: path), !canWait(path, because: .trouble(failed.trouble), at: now)
+            let isGone = allowed.loss(of: reconciler.subflows[data]) != nil
+            guard isGone || hasOther(than: path), !canWait(path, because: .trouble(failed.trouble), at: now),
+                !awaitsReserve(insteadOf: CollectionOfOne(path), at: now)
             else { continue }
             leave(path, because: .trouble(failed.trouble), isCertain: isGone, at: now)
         }

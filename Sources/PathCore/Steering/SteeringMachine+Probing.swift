@@ -118,7 +118,7 @@ extension SteeringMachine {
     }
 
     /// How long a handshake over a subflow's path takes at most.
-    private func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
+    func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
         // it comes in. Where no stream was heard it may be other connections' queue.

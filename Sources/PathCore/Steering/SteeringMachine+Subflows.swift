@@ -70,26 +70,30 @@ extension SteeringMachine {
 
     // MARK: The reserve
 
-    /// Makes a subflow in reserve where it may be of use, and puts it aside again when all carry.
+    /// Makes a subflow in reserve where one may be needed soon, and puts it aside again when all carry.
     mutating func keepReserve(at now: MonotonicTime) {
         guard traits.wantsReserve, configuration.isAlone else { return }
         var carrying: [SubflowID] = []
         for path in allowed.list where paths[path.key].isCalm {
             guard let data = reconciler.subflows.data(on: path.key) else { continue }
             let subflow = reconciler.subflows[data]
-            if subflow.isOpen, !subflow.isBackup { carrying.append(data) }
+            if subflow.isOpen, !subflow.isBackup, allowed.loss(of: subflow) == nil { carrying.append(data) }
         }
         let existing = reconciler.subflows.reserve.map { reconciler.subflows[$0] }
         let mayMake = reconciler.takesJoins && reconciler.hasRoom(tuning) && isBulk
-        let step = reserve.step(carrying: carrying, existing, mayMake: mayMake, at: now, tuning)
+        let isNeeded = mayMake && existing == nil && needsReserve(besides: carrying, at: now)
+        let step = reserve.step(
+            carrying: carrying, existing, isNeeded: isNeeded, sends: outstanding > tuning.bulkOutstanding,
+            at: now, tuning)
+        if let end = reserve.carriesUntil { timers.set(.connection(.reserve), noLaterThan: end) }
         switch step {
         case .none: break
-        case .make(let data):
+        case .make(let data, let isBackup):
             let subflow = reconciler.subflows[data]
             guard let interface = allowed.snapshot?.interface(subflow.route.interface),
                 let remote = allowed.remote(on: interface, like: subflow, reconciler.subflows)
             else { break }
-            create(subflow.route.leading(to: remote), .reserve, isBackup: true, at: now)
+            create(subflow.route.leading(to: remote), .reserve, isBackup: isBackup, at: now)
         case .prioritize(let id, let isBackup): prioritize(id, isBackup: isBackup, at: now)
         }
     }
@@ -98,12 +102,48 @@ extension SteeringMachine {
         outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.stream.isBulk }
     }
 
+    /// Whether a path that carries may be left soon. One over the less preferred path is what a transfer is best off with in any
+    /// case, so the first doubt is enough for it; for one over the other the answer has to be late.
+    private mutating func needsReserve(besides carrying: [SubflowID], at now: MonotonicTime) -> Bool {
+        guard let living = carrying.first.map({ reconciler.subflows[$0].path }) else { return false }
+        for subflow in reconciler.subflows.all
+        where subflow.role == .data && subflow.isOpen && !subflow.isIdleStandby
+            && !carrying.contains(subflow.id)
+        {
+            let path = subflow.path
+            if paths[path].state.trouble != nil || allowed.loss(of: subflow) != nil { return true }
+            guard let probing = paths[path].state.probing, let opened = subflow.openSince,
+                opened.duration(to: now) >= tuning.reserveAge
+            else { continue }
+            if allowed.list.first(where: { $0.key == path || $0.key == living })?.key == path { return true }
+            let due = probing.latest.advanced(by: expectedAnswer(subflow, probing, at: now))
+            if now >= due { return true }
+            timers.set(.connection(.reserve), noLaterThan: due)
+        }
+        return false
+    }
+
+    /// Whether the reserve that is to carry what was on paths is still being joined, and is worth waiting for before they are left.
+    mutating func awaitsReserve(insteadOf left: some Collection<PathKey>, at now: MonotonicTime) -> Bool {
+        guard let id = reconciler.subflows.reserve else { return false }
+        let subflow = reconciler.subflows[id]
+        guard subflow.phase == .requested, !left.contains(subflow.path), !paths[subflow.path].hasFailed,
+            let data = reconciler.subflows.data(on: subflow.path)
+        else { return false }
+        let due = subflow.requested.advanced(
+            by: min(reconciler.subflows[data].progress.answerTime(tuning), tuning.longestReserveJoin))
+        guard now < due else { return false }
+        timers.set(.connection(.reserve), noLaterThan: due)
+        return true
+    }
+
     /// Lets the reserve carry, because a path is being left.
     mutating func useReserve(insteadOf path: PathKey, at now: MonotonicTime) {
         guard let id = reconciler.subflows.reserve else { return }
         let subflow = reconciler.subflows[id]
-        guard subflow.path != path, subflow.isBackup, !paths[subflow.path].hasFailed else { return }
-        reserve.begins()
+        guard subflow.path != path, !paths[subflow.path].hasFailed else { return }
+        reserve.begins(at: now, tuning)
+        guard subflow.isBackup else { return }
         prioritize(id, isBackup: false, at: now)
     }
 

@@ -285,7 +285,7 @@ package struct SteeringMachine: Sendable {
         timers.stopAll()
         if hasNewPaths { hasNewPaths = !giveUpLost(mayWait: true, at: now) }
         // What is lost is left first; the rest can wait for so long.
-        if handoff == nil {
+        if !hasNewPaths {
             judge(at: now)
             steer(at: now)
         }

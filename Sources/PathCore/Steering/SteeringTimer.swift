@@ -2,6 +2,8 @@
 enum ConnectionTimer: Sendable, Hashable {
     /// A lost path is left, whatever is still on its way (`Handoff`).
     case handoff
+    /// A reserve is made, is put aside again, or is not waited for any longer.
+    case reserve
     /// The mode decides again, though nothing has happened.
     case policy
     /// The peer is told what carries now.
@@ -78,6 +80,11 @@ struct TimerTable: Sendable {
         } else {
             running.append((timer, due))
         }
+    }
+
+    /// Starts a timer, or sets one that runs to another time, unless it is due sooner.
+    mutating func set(_ timer: SteeringTimer, noLaterThan due: MonotonicTime) {
+        set(timer, at: min(self.due(timer) ?? due, due))
     }
 
     mutating func stop(_ timer: SteeringTimer) { running.removeAll { $0.timer == timer } }

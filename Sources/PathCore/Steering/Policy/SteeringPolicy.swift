@@ -21,7 +21,7 @@ struct PolicyTraits: Sendable, Hashable {
     var spreadsStream = false
     /// A subflow that was just joined may carry at once, so it is looked at.
     var samplesEagerly = false
-    /// A bulk transfer keeps a subflow in reserve (`ReserveSubflow`).
+    /// A bulk transfer gets a subflow in reserve when a path may be dying (`ReserveSubflow`).
     var wantsReserve = false
 }
 
