@@ -161,10 +161,6 @@ struct ResolutionMachineTests {
     private var machine = ResolutionMachine()
     private let six = [ip("2001:db8::1")]
     private let four = [ip("203.0.113.1")]
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     init() { machine.begin([.ipv4, .ipv6]) }
 
     @Test("start the race as soon as the IPv6 ones are there, and the IPv4 ones join in")

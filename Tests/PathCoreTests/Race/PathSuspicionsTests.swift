@@ -9,10 +9,6 @@ struct PathSuspicionsTests {
     private let snapshot = PathSnapshot(interfaces: [Self.wifi, Self.cellular])
     private var suspicions = PathSuspicions()
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     init() { suspicions.silent(Self.wifi, at: at(1000)) }
 
     @Test("holds for ten seconds, and longer where it is renewed")

@@ -215,8 +215,6 @@ struct RaceFallbackTests {
         return machine
     }
 
-    private func at(_ milliseconds: Int) -> MonotonicTime { .zero.advanced(by: .milliseconds(milliseconds)) }
-
     @Test("starts when four fifths of the attempt delay have passed, and no sooner")
     func fallback() {
         var machine = machine(candidate(0, .mptcp), candidate(0, .tcp), candidate(1, .mptcp))

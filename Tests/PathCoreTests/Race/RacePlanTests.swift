@@ -252,10 +252,6 @@ struct ScriptedRace {
         machine.attempts.lastIndex { $0.candidate.letter == letter }!
     }
 
-    private func at(_ milliseconds: Int) -> MonotonicTime {
-        MonotonicTime(nanoseconds: Int64(milliseconds) * 1_000_000)
-    }
-
     private mutating func take(_ actions: [RaceMachine.Action], _ time: Int) {
         for action in actions {
             steps.append(RaceStep(time: time, action: action))

@@ -117,10 +117,6 @@ extension RaceWorld {
         }
     }
 
-    private func at(_ milliseconds: Int) -> MonotonicTime {
-        MonotonicTime(nanoseconds: Int64(milliseconds) * 1_000_000)
-    }
-
     var plan: [RaceMachine.Branch] {
         zip(branches.indices, candidates).filter { !$1.isEmpty }.map {
             RaceMachine.Branch(

@@ -6,40 +6,13 @@ import Testing
 /// Wi-Fi carries, cellular is expensive and not joined.
 @Suite("One of many connections whose data moves")
 struct GlanceTests {
-    private static let remote = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
-    private static let local = IPEndpoint(SimulatedPath.wifi().address, port: 40_001)
     private static let pace = Duration.milliseconds(100)
-
-    private let world = Simulation(paths: [.wifi(), .cellular()], traffic: SimulatedTraffic([]))
-
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
-    /// - Parameter since: how long ago that was sent which waits.
-    private func sample(
-        acknowledged: UInt64, waiting: UInt64 = 0, since: Duration = .zero
-    ) -> TransportSample {
-        var connection = ConnectionSample(token: ConnectionToken(7))
-        connection.acknowledged = acknowledged
-        connection.writeSequence = connection.firstUnacknowledged + waiting
-        var subflow = SubflowSample(id: 0)
-        (subflow.local, subflow.remote, subflow.state) = (Self.local, Self.remote, .established)
-        (subflow.acknowledged, subflow.smoothedRTT) = (acknowledged, .milliseconds(20))
-        subflow.unacknowledged = waiting > 0 ? 1 : 0
-        (subflow.sinceDataSent, subflow.sinceAcknowledgement) = (since, since)
-        return TransportSample(kind: .mptcp(token: 7), subflows: [subflow], connection: connection)
-    }
 
     /// It has sent something, of which the last sample shows that all, or not all, is acknowledged.
     private func machine(waiting: UInt64 = 0) -> SteeringMachine {
-        var machine = SteeringMachine(
-            SteeringConfiguration(mode: .handover),
-            SteeredConnection(
-                token: ConnectionToken(7), local: Self.local, remote: Self.remote, interface: 3), at: .zero)
-        _ = machine.begin(world.snapshot(), at: .zero)
-        _ = machine.sample(sample(acknowledged: 1), at: at(20))
-        _ = machine.sample(sample(acknowledged: 100, waiting: waiting), written: at(30), at: at(50))
+        var machine = HandFed.machine()
+        _ = machine.sample(HandFed.sample(acknowledged: 1), at: at(20))
+        _ = machine.sample(HandFed.sample(acknowledged: 100, waiting: waiting), written: at(30), at: at(50))
         return machine
     }
 
@@ -69,7 +42,7 @@ struct GlanceTests {
     @Test("needs a sample where its paths have changed since the last one")
     func changed() {
         var machine = machine()
-        _ = machine.snapshot(world.snapshot(), at: at(1000))
+        _ = machine.snapshot(HandFed.snapshot(), at: at(1000))
         #expect(machine.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
     }
 
@@ -90,7 +63,7 @@ struct GlanceTests {
         #expect(expecting.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
         var warned = machine()
         let verdict = PathVerdict(
-            interface: 3, remote: Self.remote.address, trouble: .noAnswer, since: at(900))
+            interface: 3, remote: HandFed.remote.address, trouble: .noAnswer, since: at(900))
         warned.sharedVerdict(verdict, at: at(1000))
         #expect(warned.dataMovesCalmly(pace: Self.pace, at: at(2000)) == nil)
     }
@@ -101,7 +74,7 @@ struct GlanceTests {
             var machine = machine()
             #expect(machine.dataMovesCalmly(pace: .milliseconds(400), at: at(60_000)) == at(60_400))
             let actions = machine.sample(
-                sample(acknowledged: 100, waiting: 10, since: at(60_000).duration(to: at(time))),
+                HandFed.sample(acknowledged: 100, waiting: 10, since: at(60_000).duration(to: at(time))),
                 written: at(60_000), at: at(time))
             return actions.contains { if case .tell(.suspected) = $0 { true } else { false } }
         }

@@ -10,10 +10,6 @@ struct PathMachineTests {
     private let tuning = SteeringTuning()
     private var path = PathMachine()
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     private mutating func handle(_ evidence: Evidence, _ milliseconds: Int64 = 0) -> [PathEffect] {
         path.handle(evidence, at: at(milliseconds), tuning)
     }

@@ -7,10 +7,6 @@ struct ProgressDetectorTests {
     private var detector = ProgressDetector()
     private let tuning = SteeringTuning()
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     /// A sample of a path of 20 ms; times are how long ago, in milliseconds.
     private func sample(
         unacknowledged: UInt32 = 0, acknowledged: UInt64 = 0, received: UInt64 = 0, sent: UInt64 = 0,

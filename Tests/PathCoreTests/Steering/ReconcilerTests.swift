@@ -17,10 +17,6 @@ struct ReconcilerTests {
     private static let cellularAddress = SubflowAction.LocalAddress(
         IPAddress(ipv4: 0xCB00_7102), id: 1, interface: 4)
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     private var cellularRoute: Subflow.Route {
         Subflow.Route(path: cellular, interface: 4, address: Self.cellularAddress, remote: Self.peer)
     }

@@ -23,10 +23,6 @@ extension SteeringPolicy {
     }
 }
 
-private func at(_ milliseconds: Int64) -> MonotonicTime {
-    MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-}
-
 @Suite("Handover")
 struct HandoverPolicyTests {
     private var policy = HandoverPolicy()

@@ -8,10 +8,6 @@ struct StreamDetectorTests {
     private var detector = StreamDetector()
     private var latest: SubflowSample?
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     /// A sample of a path of 20 ms.
     private mutating func ingest(received: UInt64, sent: UInt64 = 0, segments: UInt32 = 0, at time: Int64) {
         var sample = SubflowSample(

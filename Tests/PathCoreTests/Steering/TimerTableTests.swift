@@ -10,10 +10,6 @@ struct TimerTableTests {
     private static let validation = SteeringTimer.path(path, .validation)
     private static let retry = SteeringTimer.path(path, .retry)
 
-    private func at(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     @Test("has no next timer while none runs")
     func empty() {
         #expect(timers.next == nil)

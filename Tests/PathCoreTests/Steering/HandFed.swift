@@ -1,0 +1,38 @@
+import SteeringSimulation
+
+@testable import PathCore
+
+/// A connection whose machine is fed by hand. Wi-Fi carries, cellular is expensive and not joined.
+enum HandFed {
+    static let token = ConnectionToken(7)
+    static let remote = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
+    static let local = IPEndpoint(SimulatedPath.wifi().address, port: 40_001)
+
+    static func snapshot() -> PathSnapshot {
+        Simulation(paths: [.wifi(), .cellular()], traffic: SimulatedTraffic([])).snapshot()
+    }
+
+    static func machine(isAcceptor: Bool = false) -> SteeringMachine {
+        var machine = SteeringMachine(
+            SteeringConfiguration(mode: .handover, isAcceptor: isAcceptor),
+            SteeredConnection(token: token, local: local, remote: remote, interface: 3), at: .zero)
+        _ = machine.begin(snapshot(), at: .zero)
+        return machine
+    }
+
+    /// - Parameter since: how long ago that was sent which waits.
+    static func sample(
+        acknowledged: UInt64 = 100, waiting: UInt64 = 0, since: Duration = .zero, peerHasEnded: Bool = false
+    ) -> TransportSample {
+        var connection = ConnectionSample(token: token)
+        connection.acknowledged = acknowledged
+        connection.writeSequence = connection.firstUnacknowledged + waiting
+        connection.peerHasEnded = peerHasEnded
+        var subflow = SubflowSample(id: 0)
+        (subflow.local, subflow.remote, subflow.state) = (local, remote, .established)
+        (subflow.acknowledged, subflow.smoothedRTT) = (acknowledged, .milliseconds(20))
+        subflow.unacknowledged = waiting > 0 ? 1 : 0
+        (subflow.sinceDataSent, subflow.sinceAcknowledgement) = (since, since)
+        return TransportSample(kind: .mptcp(token: token.value), subflows: [subflow], connection: connection)
+    }
+}
