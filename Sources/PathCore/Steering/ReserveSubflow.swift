@@ -21,8 +21,8 @@ struct ReserveSubflow: Sendable {
 
     /// From when on one may be made.
     private var notBefore = MonotonicTime.zero
-    /// Until when the one there is is to carry; nil while it is not.
-    private(set) var carriesUntil: MonotonicTime?
+    /// Whether the one there is is to carry.
+    private var carries = false
 
     /// - Parameters:
     ///   - carrying: the subflows that carry over paths that nothing is known against, the most preferred first.
@@ -34,26 +34,22 @@ struct ReserveSubflow: Sendable {
         carrying: [SubflowID], _ existing: Subflow?, isNeeded: Bool, sends: Bool, at now: MonotonicTime,
         _ tuning: SteeringTuning
     ) -> Step {
-        if carrying.count >= 2 || carriesUntil.map({ now >= $0 }) ?? false { carriesUntil = nil }
+        if carrying.count >= 2 { carries = false }
         if let existing {
-            let isBackup = carriesUntil == nil
-            return existing.isBackup == isBackup ? .none : .prioritize(existing.id, isBackup: isBackup)
+            return existing.isBackup == carries ? .prioritize(existing.id, isBackup: !carries) : .none
         }
         guard let first = carrying.first, now >= notBefore, isNeeded else { return .none }
         notBefore = now.advanced(by: tuning.reservePause)
-        if !sends { begins(at: now, tuning) }
+        carries = !sends
         return .make(beside: first, isBackup: sends)
     }
 
-    /// It carries, because a path is being left: for as long as it takes to send again what was there. Two that go on over one path are
-    /// in each other's way.
-    mutating func begins(at now: MonotonicTime, _ tuning: SteeringTuning) {
-        carriesUntil = now.advanced(by: tuning.reserveTime)
-    }
+    /// It carries, from now until another path does, because one is being left.
+    mutating func begins() { carries = true }
 
     /// It was given up: what needs its place, or what it hides, comes first.
     mutating func wasGivenUp(at now: MonotonicTime, _ tuning: SteeringTuning) {
         notBefore = now.advanced(by: tuning.reservePause)
-        carriesUntil = nil
+        carries = false
     }
 }

@@ -85,7 +85,6 @@ extension SteeringMachine {
         let step = reserve.step(
             carrying: carrying, existing, isNeeded: isNeeded, sends: outstanding > tuning.bulkOutstanding,
             at: now, tuning)
-        if let end = reserve.carriesUntil { timers.set(.connection(.reserve), noLaterThan: end) }
         switch step {
         case .none: break
         case .make(let data, let isBackup):
@@ -141,9 +140,8 @@ extension SteeringMachine {
     mutating func useReserve(insteadOf path: PathKey, at now: MonotonicTime) {
         guard let id = reconciler.subflows.reserve else { return }
         let subflow = reconciler.subflows[id]
-        guard subflow.path != path, !paths[subflow.path].hasFailed else { return }
-        reserve.begins(at: now, tuning)
-        guard subflow.isBackup else { return }
+        guard subflow.path != path, subflow.isBackup, !paths[subflow.path].hasFailed else { return }
+        reserve.begins()
         prioritize(id, isBackup: false, at: now)
     }
 

@@ -2,7 +2,7 @@
 enum ConnectionTimer: Sendable, Hashable {
     /// A lost path is left, whatever is still on its way (`Handoff`).
     case handoff
-    /// A reserve is made, is put aside again, or is not waited for any longer.
+    /// A reserve is made, or is not waited for any longer.
     case reserve
     /// The mode decides again, though nothing has happened.
     case policy

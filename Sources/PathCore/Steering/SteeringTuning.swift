@@ -286,8 +286,6 @@ package final class SteeringTuning: @unchecked Sendable {
 
     /// Between two reserve subflows: one that was given up was in the way.
     var reservePause = Duration.seconds(10)
-    /// A reserve carries for so long when a path is left: what is sent again takes that at the most, but on slow paths.
-    var reserveTime = Duration.milliseconds(500)
     /// Until a subflow is so old it starts, and its stream has pauses of its own.
     var reserveAge = Duration.milliseconds(500)
     /// A failed path is left after so long in any case, whatever the reserve's handshake takes.
