@@ -70,7 +70,7 @@ extension SteeringMachine {
 
     // MARK: The reserve
 
-    /// Makes a subflow in reserve where one may be needed soon, and puts it aside again when all carry.
+    /// Makes a subflow in reserve where one may be needed soon, and puts it aside again when two paths carry.
     mutating func keepReserve(at now: MonotonicTime) {
         guard traits.wantsReserve, configuration.isAlone else { return }
         var carrying: [SubflowID] = []
@@ -101,8 +101,9 @@ extension SteeringMachine {
         outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.stream.isBulk }
     }
 
-    /// Whether a path that carries may be left soon. One over the less preferred path is what a transfer is best off with in any
-    /// case, so the first doubt is enough for it; for one over the other the answer has to be late.
+    /// Whether a path that carries may be left soon: it is in trouble, or was probed because it is silent. A probe is enough for a reserve
+    /// over a less preferred path, which is what a transfer is best off with in any case; for one over a more preferred path the
+    /// answer has to be late, which a timer is set for.
     private mutating func needsReserve(besides carrying: [SubflowID], at now: MonotonicTime) -> Bool {
         guard let living = carrying.first.map({ reconciler.subflows[$0].path }) else { return false }
         for subflow in reconciler.subflows.all
@@ -122,7 +123,8 @@ extension SteeringMachine {
         return false
     }
 
-    /// Whether the reserve that is to carry what was on paths is still being joined, and is worth waiting for before they are left.
+    /// Whether the reserve that is to carry what was on paths is still being joined, and is worth waiting for before they are left. A
+    /// timer is set for the end of that.
     mutating func awaitsReserve(insteadOf left: some Collection<PathKey>, at now: MonotonicTime) -> Bool {
         guard let id = reconciler.subflows.reserve else { return false }
         let subflow = reconciler.subflows[id]

@@ -15,7 +15,7 @@
 //
 // A connection is not left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
 // until another is complete. What the kernel's tables say is gone is given up at once, or within a round trip
-// (`Handoff`).
+// (`Handoff`, `ReserveSubflow`).
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
 // written or read while the agenda `awaitsData`; `expectData` as the user does; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
@@ -37,7 +37,7 @@ package struct SteeringMachine: Sendable {
     var handoff: Handoff?
     /// What the peer was asked when a path became suspect: a verdict waits for the answer.
     var standbyProbe: StandbyProbe?
-    /// Whether what is lost by the latest snapshot is still to be found.
+    /// Whether what is lost by the latest snapshot is still to be found, or to be left (`Handoff`, `ReserveSubflow`).
     var hasNewPaths = false
     var lateness = Lateness()
     /// While this end waits to send no more: since when, and until when at most.

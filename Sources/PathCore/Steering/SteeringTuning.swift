@@ -288,7 +288,7 @@ package final class SteeringTuning: @unchecked Sendable {
     var reservePause = Duration.seconds(10)
     /// Until a subflow is so old it starts, and its stream has pauses of its own.
     var reserveAge = Duration.milliseconds(500)
-    /// A failed path is left after so long in any case, whatever the reserve's handshake takes.
+    /// A path that is failed or lost waits no longer for the reserve than until that was ordered so long ago.
     var longestReserveJoin = Duration.milliseconds(150)
 
     // MARK: The connection

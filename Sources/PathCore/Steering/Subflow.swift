@@ -13,7 +13,7 @@ struct Subflow: Sendable {
         case data
         /// It is to take the place of its path's own, which gets nothing through (see `SteeringMachine+Succession`).
         case successor
-        /// It stands by beside one that carries, over the same path (aggregate).
+        /// It stands by beside one that carries, over the same path, and carries too when another path is left (aggregate).
         case reserve
     }
 

@@ -210,9 +210,7 @@ struct BudgetMachineTests {
         _ = machine.booked(65_536, spent: 0, remaining: 934_464, period: 20_000)
         // 12.5 MB a second.
         for time in [30, 60] {
-            _ = machine.used(
-                375_000, roundTrip: .milliseconds(100),
-                at: MonotonicTime(nanoseconds: Int64(time) * 1_000_000))
+            _ = machine.used(375_000, roundTrip: .milliseconds(100), at: at(time))
         }
         _ = machine.booked(0, spent: 684_464, remaining: 250_000, period: 20_000)
         #expect(machine.isSpent)

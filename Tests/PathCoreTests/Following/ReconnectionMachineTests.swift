@@ -6,10 +6,6 @@ import Testing
 struct ReconnectionMachineTests {
     private typealias Action = ReconnectionMachine.Action
 
-    private static func time(_ milliseconds: Int) -> MonotonicTime {
-        MonotonicTime.zero.advanced(by: .milliseconds(milliseconds))
-    }
-
     private static func configuration(
         attempts: Int = 8, within: Duration = .seconds(60)
     ) -> ReconnectionMachine.Configuration {
@@ -24,7 +20,7 @@ struct ReconnectionMachineTests {
     ) -> ReconnectionMachine {
         var machine = ReconnectionMachine(configuration: configuration)
         #expect(machine.begin(at: .zero) == [.connect(0, .any)])
-        #expect(machine.connected(0, over: "wlan0", at: Self.time(20)) == [.use(0, .first)])
+        #expect(machine.connected(0, over: "wlan0", at: at(20)) == [.use(0, .first)])
         #expect(machine.nextDeadline == nil)
         return machine
     }
@@ -32,58 +28,58 @@ struct ReconnectionMachineTests {
     @Test("opens the next connection beside the one whose path is lost, and changes over once it is there")
     func pathLost() {
         var machine = connected()
-        #expect(machine.viability(.noAnswer, at: Self.time(1000)) == [.connect(1, .avoiding("wlan0"))])
-        #expect(machine.connected(1, over: "wwan0", at: Self.time(1060)) == [.askUserToLeave, .stopUser])
+        #expect(machine.viability(.noAnswer, at: at(1000)) == [.connect(1, .avoiding("wlan0"))])
+        #expect(machine.connected(1, over: "wwan0", at: at(1060)) == [.askUserToLeave, .stopUser])
         #expect(
-            machine.userEnded(.reconnect, random: 0, at: Self.time(1061)) == [.use(1, .pathLost(.noAnswer))])
+            machine.userEnded(.reconnect, random: 0, at: at(1061)) == [.use(1, .pathLost(.noAnswer))])
         #expect(machine.userFinished() == [.finish])
-        #expect(machine.viability(.down, at: Self.time(1100)) == [], "it is over")
+        #expect(machine.viability(.down, at: at(1100)) == [], "it is over")
     }
 
     @Test("takes any path where there is no other than the one that is lost")
     func noOtherPath() {
         var machine = connected()
-        _ = machine.viability(.noAcknowledgement, at: Self.time(1000))
+        _ = machine.viability(.noAcknowledgement, at: at(1000))
         #expect(
-            machine.connectFailed(1, reason: "no path", random: 0.9, at: Self.time(1001))
+            machine.connectFailed(1, reason: "no path", random: 0.9, at: at(1001))
                 == [.connect(2, .any)])
         #expect(
-            machine.userEnded(.failed("reset"), random: 0, at: Self.time(1002)) == [],
+            machine.userEnded(.failed("reset"), random: 0, at: at(1002)) == [],
             "the attempt goes on without the user")
         #expect(
-            machine.connected(2, over: "wlan0", at: Self.time(2000))
+            machine.connected(2, over: "wlan0", at: at(2000))
                 == [.use(2, .pathLost(.noAcknowledgement))])
     }
 
     @Test("leaves the user alone where the path comes back before another connection is there")
     func pathBack() {
         var machine = connected()
-        _ = machine.viability(.noCarrier, at: Self.time(1000))
-        #expect(machine.viability(nil, at: Self.time(1030)) == [.abandon(1)])
-        #expect(machine.connected(1, over: "wwan0", at: Self.time(1031)) == [])
+        _ = machine.viability(.noCarrier, at: at(1000))
+        #expect(machine.viability(nil, at: at(1030)) == [.abandon(1)])
+        #expect(machine.connected(1, over: "wwan0", at: at(1031)) == [])
         #expect(machine.nextDeadline == nil)
     }
 
     @Test("gives the user of a working connection time to leave it for a better path")
     func betterPath() {
         var machine = connected()
-        #expect(machine.betterPath("eth0", at: Self.time(1000)) == [.connect(1, .over("eth0"))])
-        #expect(machine.connected(1, over: "eth0", at: Self.time(1010)) == [.askUserToLeave])
-        #expect(machine.nextDeadline == Self.time(3010))
-        #expect(machine.timeReached(Self.time(3009)) == [])
-        #expect(machine.timeReached(Self.time(3010)) == [.stopUser])
+        #expect(machine.betterPath("eth0", at: at(1000)) == [.connect(1, .over("eth0"))])
+        #expect(machine.connected(1, over: "eth0", at: at(1010)) == [.askUserToLeave])
+        #expect(machine.nextDeadline == at(3010))
+        #expect(machine.timeReached(at(3009)) == [])
+        #expect(machine.timeReached(at(3010)) == [.stopUser])
         #expect(
-            machine.userEnded(.reconnect, random: 0, at: Self.time(3011)) == [.use(1, .betterPath("eth0"))])
+            machine.userEnded(.reconnect, random: 0, at: at(3011)) == [.use(1, .betterPath("eth0"))])
     }
 
     @Test("cuts the grace short where the old path dies in it")
     func graceCutShort() {
         var machine = connected()
-        _ = machine.betterPath("eth0", at: Self.time(1000))
-        _ = machine.connected(1, over: "eth0", at: Self.time(1010))
-        #expect(machine.viability(.down, at: Self.time(1500)) == [.stopUser])
+        _ = machine.betterPath("eth0", at: at(1000))
+        _ = machine.connected(1, over: "eth0", at: at(1010))
+        #expect(machine.viability(.down, at: at(1500)) == [.stopUser])
         #expect(
-            machine.userEnded(.reconnect, random: 0, at: Self.time(1501)) == [.use(1, .betterPath("eth0"))])
+            machine.userEnded(.reconnect, random: 0, at: at(1501)) == [.use(1, .betterPath("eth0"))])
     }
 
     @Test("doesn't disturb the user where the better path comes to nothing, and tries it ever less often")
@@ -92,7 +88,7 @@ struct ReconnectionMachineTests {
         var tries: [Int] = []
         var pending: Int?
         for second in 1...120 {
-            let now = Self.time(second * 1000)
+            let now = at(second * 1000)
             let actions =
                 second == 1
                 ? machine.betterPath("eth0", at: now) : machine.timeReached(now)
@@ -114,27 +110,27 @@ struct ReconnectionMachineTests {
     @Test("forgets a better path that goes before its connection is there")
     func betterPathGone() {
         var machine = connected()
-        _ = machine.betterPath("eth0", at: Self.time(1000))
-        #expect(machine.betterPath(nil, at: Self.time(1005)) == [.abandon(1)])
+        _ = machine.betterPath("eth0", at: at(1000))
+        #expect(machine.betterPath(nil, at: at(1005)) == [.abandon(1)])
     }
 
     @Test("doesn't go back at once to a path it has just lost")
     func flapping() {
         var machine = connected()
-        _ = machine.viability(.noCarrier, at: Self.time(1000))
-        _ = machine.connected(1, over: "wwan0", at: Self.time(1060))
-        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(1060))
-        #expect(machine.betterPath("wlan0", at: Self.time(2000)) == [])
-        #expect(machine.nextDeadline == Self.time(3000))
-        #expect(machine.timeReached(Self.time(3000)) == [.connect(2, .over("wlan0"))])
-        _ = machine.connected(2, over: "wlan0", at: Self.time(3020))
-        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(3021))
+        _ = machine.viability(.noCarrier, at: at(1000))
+        _ = machine.connected(1, over: "wwan0", at: at(1060))
+        _ = machine.userEnded(.reconnect, random: 0, at: at(1060))
+        #expect(machine.betterPath("wlan0", at: at(2000)) == [])
+        #expect(machine.nextDeadline == at(3000))
+        #expect(machine.timeReached(at(3000)) == [.connect(2, .over("wlan0"))])
+        _ = machine.connected(2, over: "wlan0", at: at(3020))
+        _ = machine.userEnded(.reconnect, random: 0, at: at(3021))
         // Lost again: twice the time.
-        _ = machine.viability(.noCarrier, at: Self.time(5000))
-        _ = machine.connected(3, over: "wwan0", at: Self.time(5060))
-        _ = machine.userEnded(.reconnect, random: 0, at: Self.time(5060))
-        _ = machine.betterPath("wlan0", at: Self.time(6000))
-        #expect(machine.nextDeadline == Self.time(9000))
+        _ = machine.viability(.noCarrier, at: at(5000))
+        _ = machine.connected(3, over: "wwan0", at: at(5060))
+        _ = machine.userEnded(.reconnect, random: 0, at: at(5060))
+        _ = machine.betterPath("wlan0", at: at(6000))
+        #expect(machine.nextDeadline == at(9000))
     }
 
     @Test("waits between failures, at random and ever longer, and gives up when the attempts are spent")
@@ -144,9 +140,9 @@ struct ReconnectionMachineTests {
         var waits: [Int] = []
         var now = 0
         while case .connect(let id, .any)? = actions.first {
-            actions = machine.connectFailed(id, reason: "refused", random: 0.5, at: Self.time(now))
+            actions = machine.connectFailed(id, reason: "refused", random: 0.5, at: at(now))
             guard let deadline = machine.nextDeadline else { break }
-            waits.append(Int(Self.time(now).duration(to: deadline) / .milliseconds(1)))
+            waits.append(Int(at(now).duration(to: deadline) / .milliseconds(1)))
             now = Int(deadline.nanoseconds / 1_000_000)
             actions = machine.timeReached(deadline)
         }
@@ -158,10 +154,10 @@ struct ReconnectionMachineTests {
     @Test("gives up when it has had no connection for too long, and stops what still runs")
     func duration() {
         var machine = connected(Self.configuration(within: .seconds(5)))
-        _ = machine.viability(.noAnswer, at: Self.time(1000))
-        #expect(machine.nextDeadline == Self.time(6000))
+        _ = machine.viability(.noAnswer, at: at(1000))
+        #expect(machine.nextDeadline == at(6000))
         #expect(
-            machine.timeReached(Self.time(6000)) == [.abandon(1), .stopUser, .fail("no connection")])
+            machine.timeReached(at(6000)) == [.abandon(1), .stopUser, .fail("no connection")])
     }
 
     @Test("counts a connection without progress as a failure, and forgives everything for progress")
@@ -169,23 +165,23 @@ struct ReconnectionMachineTests {
         var machine = connected(Self.configuration(attempts: 2))
         machine.progressed()
         #expect(
-            machine.userEnded(.failed("reset"), random: 0.5, at: Self.time(100)) == [.connect(1, .any)])
+            machine.userEnded(.failed("reset"), random: 0.5, at: at(100)) == [.connect(1, .any)])
         #expect(
-            machine.connected(1, over: "wlan0", at: Self.time(120)) == [.use(1, .failed("reset"))])
-        #expect(machine.userEnded(.reconnect, random: 0.5, at: Self.time(130)) == [])
-        #expect(machine.nextDeadline == Self.time(230))
-        #expect(machine.timeReached(Self.time(230)) == [.connect(2, .any)])
-        _ = machine.connected(2, over: "wlan0", at: Self.time(250))
-        #expect(machine.userEnded(.reconnect, random: 0.5, at: Self.time(260)) == [.fail("reset")])
+            machine.connected(1, over: "wlan0", at: at(120)) == [.use(1, .failed("reset"))])
+        #expect(machine.userEnded(.reconnect, random: 0.5, at: at(130)) == [])
+        #expect(machine.nextDeadline == at(230))
+        #expect(machine.timeReached(at(230)) == [.connect(2, .any)])
+        _ = machine.connected(2, over: "wlan0", at: at(250))
+        #expect(machine.userEnded(.reconnect, random: 0.5, at: at(260)) == [.fail("reset")])
     }
 
     @Test("tries at once when a path appears while it waits")
     func pathAppears() {
         var machine = ReconnectionMachine(configuration: Self.configuration())
         _ = machine.begin(at: .zero)
-        _ = machine.connectFailed(0, reason: "no path", random: 0.99, at: Self.time(1))
-        #expect(machine.pathAppeared(at: Self.time(5)) == [.connect(1, .any)])
-        #expect(machine.pathAppeared(at: Self.time(6)) == [])
+        _ = machine.connectFailed(0, reason: "no path", random: 0.99, at: at(1))
+        #expect(machine.pathAppeared(at: at(5)) == [.connect(1, .any)])
+        #expect(machine.pathAppeared(at: at(6)) == [])
     }
 
     /// What must hold in whatever order things happen.
@@ -216,7 +212,7 @@ struct ReconnectionMachineTests {
         perform(machine.begin(at: .zero))
         for _ in 0..<60 where !isOver {
             now += Int(random.next() % 800)
-            let time = Self.time(now)
+            let time = at(now)
             let id = open.subtracting(ready).first
             switch random.next() % 9 {
             case 0, 1:

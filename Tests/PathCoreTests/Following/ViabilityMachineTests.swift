@@ -47,10 +47,6 @@ struct ViabilityMachineTests {
         return machine
     }
 
-    private static func time(_ milliseconds: Int) -> MonotonicTime {
-        MonotonicTime.zero.advanced(by: .milliseconds(milliseconds))
-    }
-
     // MARK: What the tables say
 
     @Test("believes the kernel's tables at once, and again when the path is back")
@@ -66,10 +62,10 @@ struct ViabilityMachineTests {
         ]
         for (snapshot, trouble) in faults {
             var machine = machine()
-            let lost = machine.snapshot(snapshot, at: Self.time(10))
+            let lost = machine.snapshot(snapshot, at: at(10))
             #expect(lost.first == .viability(false, trouble))
-            #expect(machine.snapshot(snapshot, at: Self.time(11)) == [], "told once")
-            let back = machine.snapshot(Self.both, at: Self.time(20))
+            #expect(machine.snapshot(snapshot, at: at(11)) == [], "told once")
+            let back = machine.snapshot(Self.both, at: at(20))
             #expect(back.first == .viability(true, nil))
         }
     }
@@ -77,20 +73,20 @@ struct ViabilityMachineTests {
     @Test("takes no other path's troubles for its own, and needs no route to its own link")
     func others() {
         var machine = machine()
-        #expect(machine.snapshot(Self.excluded(Self.cellular, .down), at: Self.time(10)) == [])
+        #expect(machine.snapshot(Self.excluded(Self.cellular, .down), at: at(10)) == [])
         var local = ViabilityMachine(Self.connection(to: "192.0.2.77"))
         _ = local.snapshot(Self.both, at: .zero)
-        #expect(local.snapshot(Self.excluded(Self.wifi, .noDefaultRoute), at: Self.time(10)) == [])
+        #expect(local.snapshot(Self.excluded(Self.wifi, .noDefaultRoute), at: at(10)) == [])
     }
 
     @Test("says of MPTCP only that no path is left")
     func multipath() {
         var machine = ViabilityMachine(Self.connection(isTCP: false))
         _ = machine.snapshot(Self.both, at: .zero)
-        #expect(machine.snapshot(Self.excluded(Self.wifi, .down), at: Self.time(10)) == [])
+        #expect(machine.snapshot(Self.excluded(Self.wifi, .down), at: at(10)) == [])
         #expect(
-            machine.snapshot(PathSnapshot(), at: Self.time(20)) == [.viability(false, .noPath)])
-        machine.dataWasSent(at: Self.time(30))
+            machine.snapshot(PathSnapshot(), at: at(20)) == [.viability(false, .noPath)])
+        machine.dataWasSent(at: at(30))
         #expect(machine.nextDeadline == nil)
     }
 
@@ -100,16 +96,16 @@ struct ViabilityMachineTests {
     func betterPath() {
         let alone = Self.excluded(Self.wifi, .down)
         var machine = machine(Self.cellular, alone)
-        #expect(machine.snapshot(Self.both, at: Self.time(100)) == [])
-        #expect(machine.nextDeadline == Self.time(1100))
-        #expect(machine.timeReached(Self.time(1099)) == [])
-        #expect(machine.timeReached(Self.time(1100)) == [.betterPath("wlan0")])
+        #expect(machine.snapshot(Self.both, at: at(100)) == [])
+        #expect(machine.nextDeadline == at(1100))
+        #expect(machine.timeReached(at(1099)) == [])
+        #expect(machine.timeReached(at(1100)) == [.betterPath("wlan0")])
         #expect(machine.nextDeadline == nil)
-        #expect(machine.snapshot(alone, at: Self.time(1200)) == [.betterPath(nil)])
+        #expect(machine.snapshot(alone, at: at(1200)) == [.betterPath(nil)])
         // One that comes and goes is never told.
         for second in 2..<6 {
-            #expect(machine.snapshot(Self.both, at: Self.time(second * 1000)) == [])
-            #expect(machine.snapshot(alone, at: Self.time(second * 1000 + 900)) == [])
+            #expect(machine.snapshot(Self.both, at: at(second * 1000)) == [])
+            #expect(machine.snapshot(alone, at: at(second * 1000 + 900)) == [])
         }
     }
 
@@ -119,21 +115,21 @@ struct ViabilityMachineTests {
     func silentBetterPath() {
         var machine = machine(Self.cellular, Self.excluded(Self.wifi, .down))
         machine.suspect([Self.wifi.index])
-        #expect(machine.snapshot(Self.both, at: Self.time(100)) == [.probeOther(Self.wifi.index)])
-        #expect(machine.nextDeadline == Self.time(1100))
-        #expect(machine.timeReached(Self.time(1100)) == [.probeOther(Self.wifi.index)])
+        #expect(machine.snapshot(Self.both, at: at(100)) == [.probeOther(Self.wifi.index)])
+        #expect(machine.nextDeadline == at(1100))
+        #expect(machine.timeReached(at(1100)) == [.probeOther(Self.wifi.index)])
         // That others have forgotten it is no answer.
         machine.suspect([])
-        #expect(machine.timeReached(Self.time(3100)) == [.probeOther(Self.wifi.index)])
-        #expect(machine.nextDeadline == Self.time(7100))
-        #expect(machine.answered(over: Self.wifi.index, at: Self.time(3200)) == [])
-        #expect(machine.timeReached(Self.time(4200)) == [.betterPath("wlan0")])
+        #expect(machine.timeReached(at(3100)) == [.probeOther(Self.wifi.index)])
+        #expect(machine.nextDeadline == at(7100))
+        #expect(machine.answered(over: Self.wifi.index, at: at(3200)) == [])
+        #expect(machine.timeReached(at(4200)) == [.betterPath("wlan0")])
         #expect(machine.nextDeadline == nil)
         // It falls silent again.
         machine.suspect([Self.wifi.index])
         #expect(
-            machine.timeReached(Self.time(5000)) == [.betterPath(nil), .probeOther(Self.wifi.index)])
-        #expect(machine.snapshot(Self.excluded(Self.wifi, .down), at: Self.time(5100)) == [])
+            machine.timeReached(at(5000)) == [.betterPath(nil), .probeOther(Self.wifi.index)])
+        #expect(machine.snapshot(Self.excluded(Self.wifi, .down), at: at(5100)) == [])
         #expect(machine.nextDeadline == nil)
     }
 
@@ -143,10 +139,10 @@ struct ViabilityMachineTests {
         var machine = machine(Self.cellular, PathSnapshot(interfaces: [Self.cellular]))
         machine.suspect([wired.index])
         let all = PathSnapshot(interfaces: [wired, Self.wifi, Self.cellular])
-        #expect(machine.snapshot(all, at: Self.time(100)) == [.probeOther(wired.index)])
-        _ = machine.timeReached(Self.time(1099))
+        #expect(machine.snapshot(all, at: at(100)) == [.probeOther(wired.index)])
+        _ = machine.timeReached(at(1099))
         #expect(
-            machine.timeReached(Self.time(1100)) == [.betterPath("wlan0"), .probeOther(wired.index)])
+            machine.timeReached(at(1100)) == [.betterPath("wlan0"), .probeOther(wired.index)])
     }
 
     @Test("tells at once where to go when the path in use may not be used any more")
@@ -157,7 +153,7 @@ struct ViabilityMachineTests {
         var hotspot = Self.both
         hotspot.interfaces[0].expensive = Verdict(.yes, .settings)
         hotspot.interfaces[1].expensive = Verdict(.no, .settings)
-        #expect(machine.snapshot(hotspot, at: Self.time(10)) == [.betterPath("wwan0")])
+        #expect(machine.snapshot(hotspot, at: at(10)) == [.betterPath("wwan0")])
     }
 
     @Test("knows no better path than a refused one, one of another family, or one for its own link")
@@ -165,14 +161,14 @@ struct ViabilityMachineTests {
         var policy = PathPolicy()
         policy.prohibitedInterfaces = ["wlan0"]
         var refused = machine(Self.cellular, Self.both, policy)
-        #expect(refused.timeReached(Self.time(5000)) == [])
+        #expect(refused.timeReached(at(5000)) == [])
         var six = Self.both
         (six.interfaces[0].supportsIPv4, six.interfaces[0].supportsIPv6) = (false, true)
         var other = machine(Self.cellular, six)
-        #expect(other.timeReached(Self.time(5000)) == [])
+        #expect(other.timeReached(at(5000)) == [])
         var local = ViabilityMachine(Self.connection(Self.cellular, to: "198.51.100.7"))
         _ = local.snapshot(Self.both, at: .zero)
-        #expect(local.timeReached(Self.time(5000)) == [])
+        #expect(local.timeReached(at(5000)) == [])
     }
 
     // MARK: What is sent
@@ -198,7 +194,7 @@ struct ViabilityMachineTests {
     ) -> [(Int, ViabilityMachine.Action)] {
         var said: [(Int, ViabilityMachine.Action)] = []
         for millisecond in begin...end {
-            let now = Self.time(millisecond)
+            let now = at(millisecond)
             guard let deadline = machine.nextDeadline, deadline <= now else { continue }
             if machine.needsSample(at: now) {
                 said += machine.sample(kernel(millisecond), at: now).map { (millisecond, $0) }
@@ -298,7 +294,7 @@ struct ViabilityMachineTests {
     func hysteresis() {
         var machine = machine()
         func outage(_ begin: Int) -> Int? {
-            machine.dataWasSent(at: Self.time(begin))
+            machine.dataWasSent(at: at(begin))
             let said = run(&machine, from: begin, to: begin + 3000) { timers($0 - begin) }
             let back = run(&machine, from: begin + 3001, to: begin + 6000) { millisecond in
                 var sample = timers(3000)
@@ -347,7 +343,7 @@ struct ViabilityMachineTests {
         #expect((1080...1150).contains(said.first?.0 ?? 0))
         #expect((1150...1300).contains(said.dropFirst(2).first?.0 ?? 0))
         // It goes on asking, and an answer makes it viable.
-        #expect(machine.probeAnswered(at: Self.time(2001)) == [.viability(true, nil)])
+        #expect(machine.probeAnswered(at: at(2001)) == [.viability(true, nil)])
     }
 
     @Test("asks ever less often while the peer answers, and not at all once nothing is awaited")
@@ -356,7 +352,7 @@ struct ViabilityMachineTests {
         _ = machine.expectData(true, at: .zero)
         var probes: [Int] = []
         for millisecond in 0...20_000 {
-            let now = Self.time(millisecond)
+            let now = at(millisecond)
             guard machine.needsSample(at: now) else { continue }
             var sample = Path().sample
             sample.unacknowledged = 0
@@ -364,13 +360,13 @@ struct ViabilityMachineTests {
             #expect(actions == [] || actions == [.probe])
             if actions == [.probe] {
                 probes.append(millisecond)
-                #expect(machine.probeAnswered(at: Self.time(millisecond + 20)) == [])
+                #expect(machine.probeAnswered(at: at(millisecond + 20)) == [])
             }
         }
         #expect((5...8).contains(probes.count), "\(probes)")
         let pauses = zip(probes.dropFirst(), probes).map { $0 - $1 }
         #expect(pauses == pauses.sorted())
-        _ = machine.expectData(false, at: Self.time(20_001))
+        _ = machine.expectData(false, at: at(20_001))
         #expect(machine.nextDeadline == nil)
     }
 
@@ -385,7 +381,7 @@ struct ViabilityMachineTests {
             sample.bytesReceived = 10
             let back =
                 isByte
-                ? machine.sample(sample, at: Self.time(901)) : machine.probeAnswered(at: Self.time(901))
+                ? machine.sample(sample, at: at(901)) : machine.probeAnswered(at: at(901))
             #expect(back == [.viability(true, nil)])
         }
     }

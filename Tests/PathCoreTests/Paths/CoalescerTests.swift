@@ -3,10 +3,6 @@ import Testing
 
 @Suite("The coalescer")
 struct CoalescerTests {
-    private func time(_ milliseconds: Int64) -> MonotonicTime {
-        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
-    }
-
     /// Delivery times of changes that come at these times, in milliseconds.
     private func deliveries(of changes: [Int64], urgent: Set<Int64> = []) -> [Int64] {
         var coalescer = Coalescer()
@@ -17,12 +13,12 @@ struct CoalescerTests {
             }
         }
         for change in changes {
-            runTimers(until: time(change))
-            if coalescer.changed(isUrgent: urgent.contains(change), at: time(change)) {
+            runTimers(until: at(change))
+            if coalescer.changed(isUrgent: urgent.contains(change), at: at(change)) {
                 delivered.append(change)
             }
         }
-        runTimers(until: time(1_000_000))
+        runTimers(until: at(1_000_000))
         return delivered
     }
 
@@ -48,8 +44,8 @@ struct CoalescerTests {
     func idle() {
         var coalescer = Coalescer()
         #expect(coalescer.nextDeadline == nil)
-        let early = coalescer.timeReached(time(1_000))
-        let urgent = coalescer.changed(isUrgent: true, at: time(1_000))
+        let early = coalescer.timeReached(at(1_000))
+        let urgent = coalescer.changed(isUrgent: true, at: at(1_000))
         #expect([early, urgent] == [false, true])
         #expect(coalescer.nextDeadline == nil)
     }

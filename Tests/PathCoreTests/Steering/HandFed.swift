@@ -1,4 +1,5 @@
 import SteeringSimulation
+import Testing
 
 @testable import PathCore
 
@@ -16,7 +17,7 @@ enum HandFed {
         var machine = SteeringMachine(
             SteeringConfiguration(mode: .handover, isAcceptor: isAcceptor),
             SteeredConnection(token: token, local: local, remote: remote, interface: 3), at: .zero)
-        _ = machine.begin(snapshot(), at: .zero)
+        #expect(machine.begin(snapshot(), at: .zero).isEmpty)
         return machine
     }
 

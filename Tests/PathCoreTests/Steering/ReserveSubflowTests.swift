@@ -13,13 +13,14 @@ struct ReserveSubflowTests {
         return story
     }
 
-    private static func dying(_ path: Int, _ pattern: SimulatedTraffic.Pattern) -> Story {
+    /// What happens when a path dies for two seconds.
+    private static func death(of path: Int, in pattern: SimulatedTraffic.Pattern) -> [String] {
         var story = story(pattern)
         story.changes = [
             (.seconds(2), .open(path, upwards: false, downwards: false)),
             (.seconds(4), .open(path, upwards: true, downwards: true)),
         ]
-        return story
+        return story.run(until: .seconds(8)).lines()
     }
 
     @Test(
@@ -35,9 +36,8 @@ struct ReserveSubflowTests {
         "makes a reserve beside the other path when one is suspect, which carries from when that is left until it is back"
     )
     func upload() {
-        let world = Self.dying(0, .upload(every: .milliseconds(1))).run(until: .seconds(8))
         #expect(
-            world.lines() == [
+            Self.death(of: 0, in: .upload(every: .milliseconds(1))) == [
                 "create wwan0", "wwan0 joined",
                 "wlan0 is suspect: no acknowledgement", "probe wlan0", "backup wlan0 40001",
                 "create wwan0 as backup",
@@ -54,9 +54,8 @@ struct ReserveSubflowTests {
 
     @Test("makes it beside the preferred path where it is the other that is suspect")
     func second() {
-        let world = Self.dying(1, .upload(every: .milliseconds(1))).run(until: .seconds(8))
         #expect(
-            world.lines() == [
+            Self.death(of: 1, in: .upload(every: .milliseconds(1))) == [
                 "create wwan0", "wwan0 joined",
                 "wwan0 is suspect: no acknowledgement", "probe wwan0", "backup wwan0 40002",
                 "create wlan0 as backup", "share wwan0",
@@ -72,9 +71,8 @@ struct ReserveSubflowTests {
 
     @Test("has it carry from its beginning where the peer sends")
     func download() {
-        let world = Self.dying(0, .download(every: .milliseconds(1))).run(until: .seconds(8))
         #expect(
-            world.lines() == [
+            Self.death(of: 0, in: .download(every: .milliseconds(1))) == [
                 "create wwan0", "wwan0 joined", "probe wlan0", "create wwan0", "probe wlan0", "share wlan0",
                 "wlan0 failed: no answer", "withdraw wlan0", "reset wlan0 40001", "wlan0 left: no answer",
                 "moved from wlan0 to wwan0: no answer", "probe wlan0", "probe wlan0",
@@ -86,9 +84,8 @@ struct ReserveSubflowTests {
 
     @Test("makes it beside the preferred path when the first answer is late")
     func late() {
-        let world = Self.dying(1, .download(every: .milliseconds(1))).run(until: .seconds(8))
         #expect(
-            world.lines() == [
+            Self.death(of: 1, in: .download(every: .milliseconds(1))) == [
                 "create wwan0", "wwan0 joined", "probe wwan0", "create wlan0", "probe wlan0", "probe wlan0",
                 "share wwan0", "wwan0 failed: no answer", "withdraw wwan0", "destroy wwan0 40002",
                 "wwan0 left: no answer", "probe wwan0", "probe wwan0", "probe wwan0",

@@ -8,11 +8,11 @@ struct WanderingTests {
     private var wandering = Wandering()
 
     private mutating func note(_ latency: Int, _ time: Int64) {
-        wandering.note(.milliseconds(latency), at: MonotonicTime(nanoseconds: time * 1_000_000), tuning)
+        wandering.note(.milliseconds(latency), at: at(time), tuning)
     }
 
     private func wanders(_ time: Int64) -> Bool {
-        wandering.wanders(at: MonotonicTime(nanoseconds: time * 1_000_000), tuning)
+        wandering.wanders(at: at(time), tuning)
     }
 
     @Test("nothing changes where nothing or little is known, or where it is always the same")
