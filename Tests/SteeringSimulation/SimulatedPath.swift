@@ -161,6 +161,8 @@ package enum SimulatedChange: Sendable {
     case sleep(forgets: Bool)
     /// The client's user awaits bytes from now on, or does no more.
     case awaits(Bool)
+    /// Another connection of the process finds that handshakes over a path go unanswered.
+    case verdict(Int)
     /// Everything gets through again, everywhere.
     case heal
     /// The server announces an address (ADD_ADDR), its own or any other.

@@ -62,6 +62,12 @@ final class SimulatedSteering {
         settle(world)
     }
 
+    func take(_ verdict: PathVerdict, _ world: Simulation) {
+        noteLateness(world)
+        machine.sharedVerdict(verdict, at: time(world))
+        settle(world)
+    }
+
     func probeAnswered(_ path: PathKey, after nanoseconds: Int64, _ world: Simulation) {
         noteLateness(world)
         perform(

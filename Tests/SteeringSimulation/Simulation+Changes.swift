@@ -52,6 +52,11 @@ extension Simulation {
             }
             after(options.monitorDelay.wholeNanoseconds, .snapshot)
         case .awaits(let expects): steering[SimulatedEnd.client.rawValue]?.expectData(expects, self)
+        case .verdict(let path):
+            let verdict = PathVerdict(
+                interface: paths[path].index, remote: options.server.address, trouble: .noAnswer,
+                since: MonotonicTime(nanoseconds: now))
+            steering[SimulatedEnd.client.rawValue]?.take(verdict, self)
         case .heal:
             for path in paths.indices {
                 (paths[path].loss, paths[path].jitter, paths[path].joins) = (0, 0, .accepted)
@@ -93,7 +98,7 @@ extension Simulation {
             if forgets { for path in paths.indices { paths[path].wasTouched = true } }
         case .heal:
             for path in paths.indices where !paths[path].isSound { paths[path].wasTouched = true }
-        case .expensive, .constrained, .awaits, .announce, .flood, .remove: break
+        case .expensive, .constrained, .awaits, .verdict, .announce, .flood, .remove: break
         }
     }
 

@@ -9,9 +9,19 @@
 // A peer has room for two subflows beside the first (Linux, unless it is told otherwise), so there can be one, and which path will
 // die is not known before. So it is made when one may be dying, over another, and that one is left when the reserve is there, or should
 // be. If it lives after all the reserve stays where it is, put aside: its end would have both kernels send their windows again.
+// Should the path that it was made over die later, that is left without one.
 
 /// Decides when there is a subflow in reserve, and when it carries.
 struct ReserveSubflow: Sendable {
+    /// Whether one is of use.
+    enum Need: Sendable {
+        case none
+        /// A path may be left soon.
+        case likely
+        /// One is being left.
+        case certain
+    }
+
     enum Step: Sendable, Hashable {
         case none
         /// Make one, over the path of this subflow.
@@ -27,21 +37,21 @@ struct ReserveSubflow: Sendable {
     /// - Parameters:
     ///   - carrying: the subflows that carry over paths that nothing is known against, the most preferred first.
     ///   - existing: the one in reserve.
-    ///   - isNeeded: whether another path may be left soon, and there is room for one.
+    ///   - need: whether one is of use; none where there is no room for it.
     ///   - sends: whether it is this end that sends. Otherwise one carries from its beginning: the peer would hear of a change a
-    ///     round trip after the handshake.
+    ///     round trip after the handshake. So does one that is certain to be used, of which our own kernel takes no such order before.
     mutating func step(
-        carrying: [SubflowID], _ existing: Subflow?, isNeeded: Bool, sends: Bool, at now: MonotonicTime,
+        carrying: [Subflow], _ existing: Subflow?, need: Need, sends: Bool, at now: MonotonicTime,
         _ tuning: SteeringTuning
     ) -> Step {
-        if carrying.count >= 2 { carries = false }
         if let existing {
+            if carrying.contains(where: { $0.path != existing.path }) { carries = false }
             return existing.isBackup == carries ? .prioritize(existing.id, isBackup: !carries) : .none
         }
-        guard let first = carrying.first, now >= notBefore, isNeeded else { return .none }
+        guard let first = carrying.first, now >= notBefore, need != .none else { return .none }
         notBefore = now.advanced(by: tuning.reservePause)
-        carries = !sends
-        return .make(beside: first, isBackup: sends)
+        carries = !sends || need == .certain
+        return .make(beside: first.id, isBackup: !carries)
     }
 
     /// It carries, from now until another path does, because one is being left.

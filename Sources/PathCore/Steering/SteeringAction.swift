@@ -28,6 +28,12 @@ package struct PathVerdict: Sendable, Hashable {
     package var remote: IPAddress
     package var trouble: PathTrouble
     package var since: MonotonicTime
+
+    package init(
+        interface: InterfaceIndex, remote: IPAddress, trouble: PathTrouble, since: MonotonicTime
+    ) {
+        (self.interface, self.remote, self.trouble, self.since) = (interface, remote, trouble, since)
+    }
 }
 
 /// Why an action was not performed.

@@ -83,6 +83,7 @@ extension SteeringMachine {
     /// Failed paths are left when another one is there to take what was on them; those that are gone when that need not wait any
     /// more (`canWait`): their interfaces may be back, and take a new subflow.
     mutating func leaveFailed(at now: MonotonicTime) {
+        keepReserve(at: now)
         for path in paths.keys {
             guard case .failed(let failed) = paths[path].state, let data = reconciler.subflows.data(on: path),
                 reconciler.subflows[data].isOpen

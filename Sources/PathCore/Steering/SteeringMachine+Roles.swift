@@ -23,7 +23,6 @@ extension SteeringMachine {
         leaveFailed(at: now)
         // Last: what is not needed goes when what is needed carries.
         for (path, role) in wanted where role == .none { release(path.key, at: now) }
-        keepReserve(at: now)
         tellCarrier(wanted, decision, at: now)
         if let again = decision.again { timers.set(.connection(.policy), at: again) }
         if traits.followsLatency { planMeasurements(of: views, every: interval, at: now) }

@@ -70,21 +70,21 @@ extension SteeringMachine {
 
     // MARK: The reserve
 
-    /// Makes a subflow in reserve where one may be needed soon, and puts it aside again when two paths carry.
+    /// Makes a subflow in reserve where one may be needed soon, and puts it aside again when another path carries.
     mutating func keepReserve(at now: MonotonicTime) {
         guard traits.wantsReserve, configuration.isAlone else { return }
-        var carrying: [SubflowID] = []
+        var carrying: [Subflow] = []
         for path in allowed.list where paths[path.key].isCalm {
             guard let data = reconciler.subflows.data(on: path.key) else { continue }
             let subflow = reconciler.subflows[data]
-            if subflow.isOpen, !subflow.isBackup, allowed.loss(of: subflow) == nil { carrying.append(data) }
+            if subflow.isOpen, !subflow.isBackup, allowed.loss(of: subflow) == nil { carrying.append(subflow) }
         }
         let existing = reconciler.subflows.reserve.map { reconciler.subflows[$0] }
         let mayMake = reconciler.takesJoins && reconciler.hasRoom(tuning) && isBulk
-        let isNeeded = mayMake && existing == nil && needsReserve(besides: carrying, at: now)
+        let need = mayMake && existing == nil ? needForReserve(besides: carrying, at: now) : .none
         let step = reserve.step(
-            carrying: carrying, existing, isNeeded: isNeeded, sends: outstanding > tuning.bulkOutstanding,
-            at: now, tuning)
+            carrying: carrying, existing, need: need, sends: outstanding > tuning.bulkOutstanding, at: now,
+            tuning)
         switch step {
         case .none: break
         case .make(let data, let isBackup):
@@ -104,23 +104,29 @@ extension SteeringMachine {
     /// Whether a path that carries may be left soon: it is in trouble, or was probed because it is silent. A probe is enough for a reserve
     /// over a less preferred path, which is what a transfer is best off with in any case; for one over a more preferred path the
     /// answer has to be late, which a timer is set for.
-    private mutating func needsReserve(besides carrying: [SubflowID], at now: MonotonicTime) -> Bool {
-        guard let living = carrying.first.map({ reconciler.subflows[$0].path }) else { return false }
+    private mutating func needForReserve(
+        besides carrying: [Subflow], at now: MonotonicTime
+    ) -> ReserveSubflow.Need {
+        guard let living = carrying.first?.path else { return .none }
+        var need = ReserveSubflow.Need.none
         for subflow in reconciler.subflows.all
         where subflow.role == .data && subflow.isOpen && !subflow.isIdleStandby
-            && !carrying.contains(subflow.id)
+            && !carrying.contains(where: { $0.id == subflow.id })
         {
             let path = subflow.path
-            if paths[path].state.trouble != nil || allowed.loss(of: subflow) != nil { return true }
+            if paths[path].hasFailed || allowed.loss(of: subflow) != nil { return .certain }
+            if paths[path].state.trouble != nil { need = .likely }
             guard let probing = paths[path].state.probing, let opened = subflow.openSince,
                 opened.duration(to: now) >= tuning.reserveAge
             else { continue }
-            if allowed.list.first(where: { $0.key == path || $0.key == living })?.key == path { return true }
+            if allowed.list.first(where: { $0.key == path || $0.key == living })?.key == path {
+                need = .likely
+                continue
+            }
             let due = probing.latest.advanced(by: expectedAnswer(subflow, probing, at: now))
-            if now >= due { return true }
-            timers.set(.connection(.reserve), noLaterThan: due)
+            if now >= due { need = .likely } else { timers.set(.connection(.reserve), noLaterThan: due) }
         }
-        return false
+        return need
     }
 
     /// Whether the reserve that is to carry what was on paths is still being joined, and is worth waiting for before they are left. A
@@ -129,10 +135,14 @@ extension SteeringMachine {
         guard let id = reconciler.subflows.reserve else { return false }
         let subflow = reconciler.subflows[id]
         guard subflow.phase == .requested, !left.contains(subflow.path), !paths[subflow.path].hasFailed,
-            let data = reconciler.subflows.data(on: subflow.path)
+            let data = reconciler.subflows.data(on: subflow.path),
+            reconciler.subflows.all.contains(where: {
+                left.contains($0.path) && $0.role == .data && $0.isOpen && !$0.isIdleStandby
+            })
         else { return false }
-        let due = subflow.requested.advanced(
-            by: min(reconciler.subflows[data].progress.answerTime(tuning), tuning.longestReserveJoin))
+        let usual = max(
+            reconciler.subflows[data].progress.answerTime(tuning), paths[subflow.path].latency ?? .zero)
+        let due = subflow.requested.advanced(by: min(usual, tuning.longestReserveJoin))
         guard now < due else { return false }
         timers.set(.connection(.reserve), noLaterThan: due)
         return true
@@ -142,9 +152,9 @@ extension SteeringMachine {
     mutating func useReserve(insteadOf path: PathKey, at now: MonotonicTime) {
         guard let id = reconciler.subflows.reserve else { return }
         let subflow = reconciler.subflows[id]
-        guard subflow.path != path, subflow.isBackup, !paths[subflow.path].hasFailed else { return }
+        guard subflow.path != path, !paths[subflow.path].hasFailed else { return }
         reserve.begins()
-        prioritize(id, isBackup: false, at: now)
+        if subflow.isBackup { prioritize(id, isBackup: false, at: now) }
     }
 
     /// What needs the reserve's place, or what it hides, comes first.

@@ -1,6 +1,7 @@
-import PathCore
 import SteeringSimulation
 import Testing
+
+@testable import PathCore
 
 /// Aggregate makes a subflow in reserve when a path may be dying. Wi-Fi takes 20 ms and comes first, cellular 40 ms.
 @Suite("A bulk transfer over two paths")
@@ -109,6 +110,23 @@ struct ReserveSubflowTests {
         #expect(world.time(of: .left("wlan0", because: .trouble(.noCarrier))) == 2041.05)
     }
 
+    @Test(
+        "leaves a path that another connection has found dead when the reserve is there, which carries from its beginning",
+        arguments: [
+            SimulatedTraffic.Pattern.upload(every: .milliseconds(1)), .download(every: .milliseconds(1)),
+        ])
+    func shared(_ pattern: SimulatedTraffic.Pattern) {
+        var story = Self.story(pattern)
+        story.changes = [
+            (.seconds(2), .open(0, upwards: false, downwards: false)), (.milliseconds(2015), .verdict(0)),
+        ]
+        #expect(
+            story.run(until: .milliseconds(2100)).lines(from: .seconds(2)) == [
+                "wlan0 failed: no answer", "create wwan0", "moved from wlan0 to wwan0: no answer",
+                "withdraw wlan0", "reset wlan0 40001", "wlan0 left: no answer",
+            ])
+    }
+
     @Test("leaves it without the reserve where that takes too long")
     func slow() throws {
         var story = Self.story(.download(every: .milliseconds(1)))
@@ -152,5 +170,68 @@ struct ReserveSubflowTests {
                 "destroy wwan0 40003", "create wlan0",
                 "wlan0 failed: no acknowledgement", "reset wlan0 40001",
             ])
+    }
+}
+
+@Suite("What a subflow in reserve does")
+struct ReserveSubflowStepTests {
+    private static func subflow(_ number: Int, on path: Int, _ role: Subflow.Role, isBackup: Bool) -> Subflow {
+        let interface = InterfaceIndex(path)
+        let local = SubflowAction.LocalAddress(SimulatedPath.wifi().address, id: 1, interface: interface)
+        let route = Subflow.Route(
+            path: PathKey(path), interface: interface, address: local, remote: HandFed.remote)
+        return Subflow(SubflowID(number: number), route, role, isBackup: isBackup, at: .zero)
+    }
+
+    private static let first = subflow(1, on: 1, .data, isBackup: false)
+    private static let second = subflow(2, on: 2, .data, isBackup: false)
+
+    private static func step(
+        _ reserve: inout ReserveSubflow, well carrying: [Subflow], _ existing: Subflow? = nil,
+        need: ReserveSubflow.Need = .none, sends: Bool = false, at time: Int = 0
+    ) -> ReserveSubflow.Step {
+        reserve.step(
+            carrying: carrying, existing, need: need, sends: sends, at: at(time), SteeringTuning())
+    }
+
+    @Test("carries over its path while no other is well, and stands by as soon as one is, whatever its own path is")
+    func carries() {
+        var reserve = ReserveSubflow()
+        #expect(
+            Self.step(&reserve, well: [Self.second], need: .likely)
+                == .make(beside: Self.second.id, isBackup: false))
+        let existing = Self.subflow(3, on: 2, .reserve, isBackup: false)
+        #expect(Self.step(&reserve, well: [Self.second], existing) == .none)
+        #expect(Self.step(&reserve, well: [], existing) == .none)
+        let standsBy = ReserveSubflow.Step.prioritize(existing.id, isBackup: true)
+        var other = reserve
+        #expect(Self.step(&other, well: [Self.first, Self.second], existing) == standsBy)
+        #expect(Self.step(&reserve, well: [Self.first], existing) == standsBy)
+    }
+
+    @Test(
+        "is made to stand by where this end sends and may not need it",
+        arguments: [(ReserveSubflow.Need.likely, true), (.certain, false)])
+    func sending(_ need: ReserveSubflow.Need, standsBy: Bool) {
+        var reserve = ReserveSubflow()
+        #expect(
+            Self.step(&reserve, well: [Self.second], need: need, sends: true)
+                == .make(beside: Self.second.id, isBackup: standsBy))
+        let existing = Self.subflow(3, on: 2, .reserve, isBackup: standsBy)
+        #expect(Self.step(&reserve, well: [Self.second], existing, sends: true) == .none)
+        reserve.begins()
+        #expect(
+            Self.step(&reserve, well: [Self.second], existing, sends: true)
+                == (standsBy ? .prioritize(existing.id, isBackup: false) : .none))
+    }
+
+    @Test("is not made again for ten seconds after it was given up")
+    func again() {
+        var reserve = ReserveSubflow()
+        reserve.wasGivenUp(at: .zero, SteeringTuning())
+        #expect(Self.step(&reserve, well: [Self.first], need: .certain, at: 9999) == .none)
+        #expect(
+            Self.step(&reserve, well: [Self.first], need: .certain, at: 10_000)
+                == .make(beside: Self.first.id, isBackup: false))
     }
 }
