@@ -77,7 +77,9 @@ extension SteeringMachine {
         for path in allowed.list where paths[path.key].isCalm {
             guard let data = reconciler.subflows.data(on: path.key) else { continue }
             let subflow = reconciler.subflows[data]
-            if subflow.isOpen, !subflow.isBackup, allowed.loss(of: subflow) == nil { carrying.append(subflow) }
+            if subflow.isOpen, !subflow.isBackup, allowed.loss(of: subflow) == nil {
+                carrying.append(subflow)
+            }
         }
         let existing = reconciler.subflows.reserve.map { reconciler.subflows[$0] }
         let mayMake = reconciler.takesJoins && reconciler.hasRoom(tuning) && isBulk

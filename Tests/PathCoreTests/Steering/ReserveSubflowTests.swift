@@ -175,7 +175,8 @@ struct ReserveSubflowTests {
 
 @Suite("What a subflow in reserve does")
 struct ReserveSubflowStepTests {
-    private static func subflow(_ number: Int, on path: Int, _ role: Subflow.Role, isBackup: Bool) -> Subflow {
+    private static func subflow(_ number: Int, on path: Int, _ role: Subflow.Role, isBackup: Bool) -> Subflow
+    {
         let interface = InterfaceIndex(path)
         let local = SubflowAction.LocalAddress(SimulatedPath.wifi().address, id: 1, interface: interface)
         let route = Subflow.Route(
@@ -194,7 +195,7 @@ struct ReserveSubflowStepTests {
             carrying: carrying, existing, need: need, sends: sends, at: at(time), SteeringTuning())
     }
 
-    @Test("carries over its path while no other is well, and stands by as soon as one is, whatever its own path is")
+    @Test("carries over its path while no other is well, and stands by as soon as one is")
     func carries() {
         var reserve = ReserveSubflow()
         #expect(
