@@ -49,7 +49,7 @@ struct ReserveSubflow: Sendable {
             return existing.isBackup == carries ? .prioritize(existing.id, isBackup: !carries) : .none
         }
         guard let first = carrying.first, now >= notBefore, need != .none else { return .none }
-        notBefore = now.advanced(by: tuning.reservePause)
+        notBefore = now.advanced(by: tuning.reserve.pause)
         carries = !sends || need == .certain
         return .make(beside: first.id, isBackup: !carries)
     }
@@ -59,7 +59,7 @@ struct ReserveSubflow: Sendable {
 
     /// It was given up: what needs its place, or what it hides, comes first.
     mutating func wasGivenUp(at now: MonotonicTime, _ tuning: SteeringTuning) {
-        notBefore = now.advanced(by: tuning.reservePause)
+        notBefore = now.advanced(by: tuning.reserve.pause)
         carries = false
     }
 }

@@ -119,7 +119,7 @@ extension SteeringMachine {
             if paths[path].hasFailed || allowed.loss(of: subflow) != nil { return .certain }
             if paths[path].state.trouble != nil { need = .likely }
             guard let probing = paths[path].state.probing, let opened = subflow.openSince,
-                opened.duration(to: now) >= tuning.reserveAge
+                opened.duration(to: now) >= tuning.reserve.age
             else { continue }
             if allowed.list.first(where: { $0.key == path || $0.key == living })?.key == path {
                 need = .likely
@@ -144,7 +144,7 @@ extension SteeringMachine {
         else { return false }
         let usual = max(
             reconciler.subflows[data].progress.answerTime(tuning), paths[subflow.path].latency ?? .zero)
-        let due = subflow.requested.advanced(by: min(usual, tuning.longestReserveJoin))
+        let due = subflow.requested.advanced(by: min(usual, tuning.reserve.longestJoin))
         guard now < due else { return false }
         timers.set(.connection(.reserve), noLaterThan: due)
         return true

@@ -1,5 +1,5 @@
-// Every duration, ratio and count that steering uses, with its unit and its reason: here, and in the two files of its parts
-// (HandoffTuning, InteractiveTuning). No other file of this folder holds one: to try another value change it here, or pass
+// Every duration, ratio and count that steering uses, with its unit and its reason: here, and in the files of its parts
+// (HandoffTuning, InteractiveTuning, ReserveTuning). No other file of this folder holds one: to try another value change it here, or pass
 // another tuning to `SteeringMachine.init`.
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
@@ -281,15 +281,8 @@ package final class SteeringTuning: @unchecked Sendable {
     var handoff = HandoffTuning()
     /// Which of two paths has the lower latency.
     var interactive = InteractiveTuning()
-
-    // MARK: Reserve subflow
-
-    /// Between two reserve subflows: one that was given up was in the way.
-    var reservePause = Duration.seconds(10)
-    /// Until a subflow is so old it starts, and its stream has pauses of its own.
-    var reserveAge = Duration.milliseconds(500)
-    /// A path that is failed or lost waits no longer for the reserve than until that was ordered so long ago.
-    var longestReserveJoin = Duration.milliseconds(150)
+    /// The subflow that stands in for a path that may be dying.
+    var reserve = ReserveTuning()
 
     // MARK: The connection
 
