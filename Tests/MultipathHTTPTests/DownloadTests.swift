@@ -88,10 +88,11 @@
                 await short.close()
                 let note = TransferNote<DownloadMachine.Note>(path: file + ".part.json")
                 let known = try #require(note.read())
-                #expect(known.validator == "\"one\"" && known.total == 500_000)
+                #expect(known.validator.tag == "\"one\"" && known.total == 500_000)
                 // The same resource elsewhere, as far as the note knows.
                 let same = try await server(data, piece: 1_000_000)
-                try note.write(.init(url: same.url(), validator: "\"one\"", total: 500_000))
+                try note.write(
+                    .init(url: same.url(), validator: StrongValidator(tag: "\"one\""), total: 500_000))
                 try await MultipathHTTPClient.withClient { client in
                     let last = Locked(TransferProgress(completed: 0, resumed: 0, transferred: 0))
                     try await client.download(same.url(), to: file) { progress in
@@ -107,7 +108,7 @@
             try await inFolder { file in
                 try Data(repeating: 0, count: 100_000).write(to: URL(fileURLWithPath: file + ".part"))
                 try TransferNote<DownloadMachine.Note>(path: file + ".part.json").write(
-                    .init(url: changed.url(), validator: "\"one\"", total: 500_000))
+                    .init(url: changed.url(), validator: StrongValidator(tag: "\"one\""), total: 500_000))
                 try await MultipathHTTPClient.withClient { try await $0.download(changed.url(), to: file) }
                 #expect(content(file) == data)
             }
@@ -120,7 +121,7 @@
             try await inFolder { file in
                 try data.write(to: URL(fileURLWithPath: file + ".part"))
                 try TransferNote<DownloadMachine.Note>(path: file + ".part.json").write(
-                    .init(url: server.url(), validator: "\"one\"", total: 500_000))
+                    .init(url: server.url(), validator: StrongValidator(tag: "\"one\""), total: 500_000))
                 try await MultipathHTTPClient.withClient { try await $0.download(server.url(), to: file) }
                 #expect(content(file) == data)
             }
@@ -225,7 +226,8 @@
         @Test("begins anew where another part came than was asked for, and fails where that comes again")
         func mismatch() throws {
             var machine = DownloadMachine(
-                url: "u", note: .init(url: "u", validator: "\"a\"", total: 100), received: 40)
+                url: "u", note: .init(url: "u", validator: StrongValidator(tag: "\"a\""), total: 100),
+                received: 40)
             let wrong = HTTPResponse(
                 status: .partialContent, headerFields: [.contentRange: "bytes 50-99/100"])
             do {
@@ -241,7 +243,8 @@
             arguments: [("\"a\"", true), ("W/\"a\"", true), ("\"b\"", false)])
         func otherVersion(_ tag: String, _ isSame: Bool) throws {
             var machine = DownloadMachine(
-                url: "u", note: .init(url: "u", validator: "\"a\"", total: 100), received: 40)
+                url: "u", note: .init(url: "u", validator: StrongValidator(tag: "\"a\""), total: 100),
+                received: 40)
             let step = try machine.ingest(
                 HTTPResponse(
                     status: .partialContent,

@@ -244,9 +244,22 @@
             let id = pool.idle(.http2)
             #expect(pool.path(id, is: .moved) == [.dial(1)])
             #expect(pool.request(1) == [.lease(1, id)])
-            #expect(pool.dialed(1, .http2, over: "wwan0") == [])
+            #expect(pool.dialed(1, .http2, over: "wwan0") == [.supersede(id)])
             #expect(pool.request(2) == [.lease(2, 1)])
             #expect(pool.ended(id) == [.close(id)])
+        }
+
+        @Test(
+            "lets the answers of one that has moved go on over a connection that was dialed for another request"
+        )
+        func movedMeanwhile() {
+            var pool = SimulatedPool(knows: .http1)
+            #expect(pool.request(1) == [.dial(0)])
+            #expect(pool.dialed(0, .http1) == [.lease(1, 0)])
+            #expect(pool.request(2) == [.dial(1)])
+            #expect(pool.path(0, is: .moved) == [])
+            #expect(pool.dialed(1, .http1, over: "wwan0") == [.supersede(0), .lease(2, 1)])
+            #expect(pool.ended(0) == [.close(0)])
         }
 
         @Test("replaces all that have moved by one dial")
@@ -257,7 +270,7 @@
             #expect(pool.path(0, is: .moved) == [.dial(3)])
             #expect(pool.path(1, is: .moved) == [])
             #expect(pool.path(2, is: .moved) == [])
-            #expect(pool.dialed(3, .http1, over: "wwan0") == [])
+            #expect(pool.dialed(3, .http1, over: "wwan0") == [.supersede(0), .supersede(1), .supersede(2)])
             for id in 0..<3 { #expect(pool.ended(id) == [.close(id)]) }
         }
 
@@ -283,7 +296,7 @@
             #expect(pool.dialed(2, .http2, over: "wwan0") == [.close(2)])
             #expect(pool.machine.nextDeadline == pool.now.advanced(by: .seconds(4)))
             #expect(pool.pass(.seconds(4)) == [.dial(3)])
-            #expect(pool.dialed(3, .http2, over: "wlan0") == [])
+            #expect(pool.dialed(3, .http2, over: "wlan0") == [.supersede(id)])
             #expect(pool.ended(id) == [.close(id)])
         }
 
@@ -354,6 +367,9 @@
                     case .cancelDial(let id): dials.removeAll { $0 == id }
                     case .lease(_, let id): leases.append(id)
                     case .fail: break
+                    case .supersede(let id):
+                        // What carries nothing is closed.
+                        #expect(leases.contains(id))
                     case .close(let id):
                         // Nothing that carries a request is closed in peace.
                         #expect(!leases.contains(id))

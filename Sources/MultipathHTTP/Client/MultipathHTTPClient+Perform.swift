@@ -47,10 +47,10 @@
                     step = try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask { await body.produce(into: exchange) }
                         defer { group.cancelAll() }
-                        return try await finish(exchange, lease, &plan, responseHandler)
+                        return try await finish(exchange, lease, &plan, options, deadline, responseHandler)
                     }
                 } else {
-                    step = try await finish(exchange, lease, &plan, responseHandler)
+                    step = try await finish(exchange, lease, &plan, options, deadline, responseHandler)
                 }
                 switch step {
                 case .done(let value): return value
@@ -166,6 +166,7 @@
         /// Waits for the answer, and hands it on where it is not one that the plan knows what to do about.
         nonisolated(nonsending) private func finish<Return>(
             _ exchange: Exchange, _ lease: ConnectionPool.Lease, _ plan: inout RequestPlan,
+            _ options: HTTPRequestOptions, _ deadline: RequestDeadline?,
             _ responseHandler:
                 nonisolated(nonsending) (MultipathHTTPResponse, HTTPResponseBody) async throws -> Return
         ) async throws -> Step<Return> {
@@ -197,14 +198,37 @@
             }
             let response = MultipathHTTPResponse(
                 head: head.response, request: exchange.request, record: exchange.record)
+            let source = source(of: head.response, exchange, lease, plan, options)
+            deadline?.onExpiry { source.abort($0) }
+            defer { source.end() }
             do {
-                let value = try await responseHandler(
-                    response, HTTPResponseBody(exchange: exchange, parts: head.parts))
-                if !exchange.isOver { exchange.discard() }
-                return .done(value)
+                return .done(
+                    try await responseHandler(response, HTTPResponseBody(source: source, parts: head.parts)))
             } catch {
-                if !exchange.isOver { exchange.discard() }
-                throw described(error, lease, plan)
+                throw described(error, source.carrier.lease, plan)
+            }
+        }
+
+        /// Where the answer's body comes from, on this connection and those after it.
+        private func source(
+            of response: HTTPResponse, _ exchange: Exchange, _ lease: ConnectionPool.Lease,
+            _ plan: RequestPlan, _ options: HTTPRequestOptions
+        ) -> ResponseBodySource {
+            ResponseBodySource(
+                ResponseBodySource.Carrier(lease: lease, exchange: exchange),
+                RestOfBody(of: response, to: exchange.request),
+                retries: options.maximumRetries - plan.retryCount
+            ) { [self] request in
+                var request = request
+                let record = exchange.record
+                // What limits the time of all of it ends this as well: by its task.
+                let lease = try await self.lease(try HTTPOrigin(of: plan.request), options, nil)
+                if lease.connection.protocolName == .http2 { request.translateToHTTP2() }
+                let rest = Exchange(
+                    request, .none, stallTimeout: options.stallTimeout, decompression: .disabled,
+                    record: record, isContinuation: true)
+                lease.connection.begin(rest)
+                return ResponseBodySource.Carrier(lease: lease, exchange: rest)
             }
         }
 

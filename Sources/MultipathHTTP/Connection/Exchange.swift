@@ -53,6 +53,8 @@
         let stallTimeout: TimeAmount
         let decompression: HTTPRequestOptions.Decompression
         let record: MetricsRecord
+        /// Whether it asks for the rest of an answer that has begun on another connection.
+        let isContinuation: Bool
         /// Hears of answers before the answer, on the event loop.
         let informational: (@Sendable (HTTPResponse, HTTPRequest) -> Void)?
         private let state = Locked(State())
@@ -60,6 +62,7 @@
         init(
             _ request: HTTPRequest, _ outgoing: Outgoing, stallTimeout: Duration,
             decompression: HTTPRequestOptions.Decompression, record: MetricsRecord,
+            isContinuation: Bool = false,
             informational: (@Sendable (HTTPResponse, HTTPRequest) -> Void)? = nil
         ) {
             self.request = request
@@ -67,6 +70,7 @@
             self.stallTimeout = .nanoseconds(stallTimeout.wholeNanoseconds)
             self.decompression = decompression
             self.record = record
+            self.isContinuation = isContinuation
             self.informational = informational
         }
 
@@ -245,7 +249,7 @@
                 state.head = .success(head)
                 return nil
             }
-            record.update { $0.responseStart = record.elapsed }
+            if !isContinuation { record.update { $0.responseStart = record.elapsed } }
             return waiter.map { Arrival(waiter: $0, head: head) }
         }
 

@@ -98,7 +98,9 @@
             self.exchange = exchange
             (isRequestComplete, hasHead, hasBody, persists, discardable) = (false, false, false, true, nil)
             lastActivity = .now()
-            exchange.record.update { $0.requestStart = exchange.record.elapsed }
+            if !exchange.isContinuation {
+                exchange.record.update { $0.requestStart = exchange.record.elapsed }
+            }
             write(.head(proxy?.forwarded(exchange.request) ?? exchange.request), context)
             switch exchange.outgoing {
             case .none: endRequest(nil, context)

@@ -21,7 +21,12 @@
         let protocolName: HTTPRequestMetrics.ProtocolName
         private let pipeline: NIOLoopBound<HTTPPipeline>
         private let expectation: NIOLoopBound<Expectation>
-        private let brokenOff = Locked(false)
+        private let end = Locked(End())
+
+        private struct End {
+            var isBrokenOff = false
+            var isSuperseded = false
+        }
 
         private init(_ connection: MultipathConnection, _ made: Made) {
             self.connection = connection
@@ -106,12 +111,18 @@
         /// Ends it at once: over a path that carries nothing a farewell would wait for an answer, and when the path is there again
         /// nothing of the answers that were under way is to come.
         func breakOff() {
-            brokenOff.withLock { $0 = true }
+            end.withLock { $0.isBrokenOff = true }
             connection.reset()
         }
 
         /// Whether this end has closed it because its path carries nothing.
-        var isBrokenOff: Bool { brokenOff.withLock { $0 } }
+        var isBrokenOff: Bool { end.withLock { $0.isBrokenOff } }
+
+        /// There is a better connection.
+        func supersede() { end.withLock { $0.isSuperseded = true } }
+
+        /// Whether there is a better connection: what comes over this one may come sooner there.
+        var isSuperseded: Bool { end.withLock { $0.isSuperseded } }
     }
 
     /// Says to the connection whether answers are awaited, and with that whether silence means anything. It does not say it for each

@@ -23,30 +23,66 @@
 
     /// An answer's body: its bytes as they arrive. What is not read is not fetched, beyond a few buffers.
     ///
-    /// It is read once. It ends without an error only where the body is complete.
+    /// It is read once. It ends without an error only where the body is complete. Where its connection breaks, or there is a better one
+    /// while much is still to come, the rest is asked for on another one, if the server has named this version of the resource by
+    /// a strong entity tag (RFC 9110 section 14).
     public struct HTTPResponseBody: AsyncSequence, Sendable {
         /// A part of the body, of any size.
         public typealias Element = ByteBuffer
 
-        let exchange: Exchange
+        let source: ResponseBodySource
         let parts: Exchange.Parts
 
         /// The body's parts, from the first one on. Asked for once.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(exchange: exchange, parts: parts.makeAsyncIterator())
+            Iterator(source, parts)
         }
 
         /// Reads the rest.
         public struct Iterator: AsyncIteratorProtocol {
-            let exchange: Exchange
-            var parts: Exchange.Parts.AsyncIterator
+            private let source: ResponseBodySource
+            private var exchange: Exchange
+            private var parts: Exchange.Parts.AsyncIterator
+            /// How many bytes of the body are read.
+            private var received: Int64 = 0
+            /// Where in the body the next part begins: earlier where another connection brings the rest, and both have brought some.
+            private var position: Int64 = 0
+
+            init(_ source: ResponseBodySource, _ parts: Exchange.Parts) {
+                self.source = source
+                exchange = source.carrier.exchange
+                self.parts = parts.makeAsyncIterator()
+            }
 
             /// The next part; nil after the last.
             /// - Throws: `MultipathHTTPError` where the body is not complete; `CancellationError`.
             public mutating func next() async throws -> ByteBuffer? {
-                if let part = try await parts.next() { return part }
-                try exchange.ensureComplete()
-                return nil
+                while true {
+                    do {
+                        source.improve(after: received)
+                        guard let part = try await parts.next() else {
+                            try exchange.ensureComplete()
+                            return nil
+                        }
+                        if let new = unread(part) { return new }
+                    } catch {
+                        guard let rest = await source.continuation(after: error, received: received) else {
+                            throw source.reason(after: error)
+                        }
+                        (exchange, parts) = (source.carrier.exchange, rest.parts.makeAsyncIterator())
+                        position = rest.start
+                    }
+                }
+            }
+
+            /// What of a part has not been read yet.
+            private mutating func unread(_ part: ByteBuffer) -> ByteBuffer? {
+                var part = part
+                let known = Swift.min(Int(received - position), part.readableBytes)
+                position += Int64(part.readableBytes)
+                received = Swift.max(received, position)
+                part.moveReaderIndex(forwardBy: known)
+                return part.readableBytes > 0 ? part : nil
             }
         }
 
@@ -66,6 +102,6 @@
         }
 
         /// The fields that followed the body (RFC 9110 section 6.5), once that has been read; nil where there are none.
-        public var trailers: HTTPFields? { exchange.trailers }
+        public var trailers: HTTPFields? { source.carrier.exchange.trailers }
     }
 #endif

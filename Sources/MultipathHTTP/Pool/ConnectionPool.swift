@@ -53,6 +53,7 @@
             case resolve(Ticket, Result<Lease, any Error>)
             case dial(PoolKey, PoolMachine.ConnectionID, ConnectionConfiguration)
             case cancel(Task<Void, Never>?)
+            case supersede(HTTPConnection)
             case close(HTTPConnection)
             case breakOff(HTTPConnection)
         }
@@ -275,6 +276,7 @@
                 case .fail(let request, let id):
                     guard let ticket = origin.tickets.removeValue(forKey: request) else { return nil }
                     return .resolve(ticket, .failure(origin.failures[id] ?? CancellationError()))
+                case .supersede(let id): return origin.connections[id].map { .supersede($0) }
                 case .close(let id): return origin.connections[id].map { .close($0) }
                 case .breakOff(let id): return origin.connections[id].map { .breakOff($0) }
                 }
@@ -290,6 +292,7 @@
                 handle(lease.key) { $0.machine.exchangeEnded(lease.id, isReusable: true, at: $1) }
             case .dial(let key, let id, let configuration): dial(key, id, configuration)
             case .cancel(let task): task?.cancel()
+            case .supersede(let connection): connection.supersede()
             case .close(let connection): connection.close()
             case .breakOff(let connection): connection.breakOff()
             }

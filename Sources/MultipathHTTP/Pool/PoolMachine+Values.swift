@@ -31,6 +31,8 @@
             case lease(RequestID, ConnectionID)
             /// No connection can be had: the dial's error is the request's.
             case fail(RequestID, because: ConnectionID)
+            /// There is a better connection: what this one carries may go on there.
+            case supersede(ConnectionID)
             /// Close the connection, which carries nothing.
             case close(ConnectionID)
             /// Close the connection at once, with whatever it carries: its path has failed.

@@ -111,27 +111,21 @@
             let new = OpenConnection(
                 kind: kind, capacity: capacity, interface: interface, changesPaths: changesPaths, lastUse: now
             )
-            var actions: [Action] = []
+            let stale = connections.keys.filter { isStale($0) }.sorted()
+            // No replacement was dialed for any while this one was under way, whatever it was dialed for.
+            let worse = stale.filter { isBetter(new, than: $0) }
             if replaces {
-                let stale = connections.keys.filter { isStale($0) }
-                let better = stale.filter { isBetter(new, than: $0) }
-                guard !better.isEmpty || stale.isEmpty || !waiting.isEmpty else {
+                guard !worse.isEmpty || stale.isEmpty || !waiting.isEmpty else {
                     connections[id] = nil
                     backOff(at: now)
                     // The better path is none to this peer: as good as before.
                     return [.close(id)]
                 }
-                connections[id] = .open(new)
                 replacementPause = configuration.replacementPause
                 nextReplacement = .zero
-                for old in better { actions += isWaiting(old) ? breakOff(old) : drain(old) }
-            } else {
-                connections[id] = .open(new)
-                // No replacement was dialed for these while this one was under way.
-                for old in connections.keys.sorted() where isWaiting(old) && isBetter(new, than: old) {
-                    actions += breakOff(old)
-                }
             }
+            connections[id] = .open(new)
+            var actions = worse.flatMap { isWaiting($0) ? breakOff($0) : supersede($0) }
             actions += leaseWaiting(at: now)
             return actions + dialForWaiting(at: now)
         }
@@ -296,6 +290,12 @@
         private mutating func breakOff(_ id: ConnectionID) -> [Action] {
             connections[id] = nil
             return [.breakOff(id)]
+        }
+
+        /// Its answers may go on over the new one, those that do not are its last.
+        private mutating func supersede(_ id: ConnectionID) -> [Action] {
+            let closing = drain(id)
+            return closing.isEmpty ? [.supersede(id)] : closing
         }
 
         private mutating func dialForWaiting(at now: MonotonicTime) -> [Action] {

@@ -17,8 +17,7 @@
         /// What a resumed download must know of what is there.
         struct Note: Codable, Sendable, Hashable {
             var url: String
-            /// A strong entity tag, with its quotes.
-            var validator: String
+            var validator: StrongValidator
             var total: Int64?
         }
 
@@ -39,7 +38,7 @@
         let url: String
         private(set) var received: Int64
         private(set) var total: Int64?
-        private(set) var validator: String?
+        private(set) var validator: StrongValidator?
         /// SHA-256 of the whole in Base64, where the server said it.
         private(set) var digest: String?
         private(set) var fruitlessTries = 0
@@ -63,10 +62,7 @@
         func request(_ base: HTTPRequest) -> HTTPRequest {
             var request = base
             request.headerFields[.wantReprDigest] = "sha-256=10"
-            if received > 0, let validator {
-                request.headerFields[.range] = "bytes=\(received)-"
-                request.headerFields[.ifRange] = validator
-            }
+            if received > 0, let validator { request.ask(from: received, of: validator) }
             return request
         }
 
@@ -77,11 +73,7 @@
                 guard let range = ContentRange(response.headerFields[.contentRange]), range.start == received,
                     range.total == nil || total == nil || range.total == total
                 else { return try startAgain("the server sent another part than was asked for") }
-                // A part has the same strong validator (RFC 9110 section 15.3.7), whatever was made of If-Range on the way.
-                // Some on the way make it a weak one.
-                if received > 0, let tag = response.headerFields[.eTag], tag != validator,
-                    tag != validator.map({ "W/\($0)" })
-                {
+                if received > 0, validator?.mayName(response) == false {
                     return try startAgain("the server sent a part of another version")
                 }
                 total = range.total ?? total
@@ -90,7 +82,7 @@
             case 200:
                 received = 0
                 total = response.headerFields[.contentLength].flatMap { Int64($0) }
-                validator = Self.validator(response, total: total)
+                validator = StrongValidator(response, total: total)
                 digest = Self.digest(response)
                 return .startOver(validator.map { Note(url: url, validator: $0, total: total) })
             case 416:
@@ -135,17 +127,6 @@
             return fruitlessTries < Self.mostFruitlessTries
         }
 
-        /// The tag by which the rest can be asked for. Nginx makes one of time and size (`ngx_http_set_etag`): what is written again
-        /// in the same second, with the same length, has the same.
-        private static func validator(_ response: HTTPResponse, total: Int64?) -> String? {
-            guard let tag = response.headerFields[.eTag], !tag.hasPrefix("W/") else { return nil }
-            guard let total, let written = response.headerFields[.lastModified].flatMap(HTTPDate.seconds),
-                tag == "\"\(String(written, radix: 16))-\(String(total, radix: 16))\"",
-                let now = response.headerFields[.date].flatMap(HTTPDate.seconds)
-            else { return tag }
-            return now - written < 2 ? nil : tag
-        }
-
         private static func digest(_ response: HTTPResponse) -> String? {
             guard let field = response.headerFields[.reprDigest] else { return nil }
             var parser = StructuredFieldValueParser(Array(field.utf8))
@@ -154,25 +135,6 @@
                 case .undecodedByteSequence(let digest) = item.rfc9651BareItem
             else { return nil }
             return digest
-        }
-    }
-
-    /// Which part of a resource an answer has: `bytes 100-199/200`, `bytes */200` (RFC 9110 section 14.4).
-    struct ContentRange: Sendable, Hashable {
-        /// Nil where the answer has no part.
-        var start: Int64?
-        /// Nil where the server does not say it.
-        var total: Int64?
-
-        init?(_ field: String?) {
-            guard let field,
-                let match = field.wholeMatch(of: #/bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)/#)
-            else { return nil }
-            start = match.1.flatMap { Int64($0) }
-            total = Int64(match.3)
-            if let start, let end = match.2.flatMap({ Int64($0) }) {
-                guard end >= start, total.map({ end < $0 }) ?? true else { return nil }
-            }
         }
     }
 

@@ -48,11 +48,13 @@
 
         /// How often the request was sent again because its connection broke.
         public var retryCount = 0
+        /// How often the rest of the answer's body was asked for on another connection.
+        public var continuationCount = 0
         /// How many redirects were followed.
         public var redirectCount = 0
         /// How often the data of the connection went another way, and why, since the connection came about.
         public var moves: [TransferReport.Move] = []
-        /// Bytes of the answer's body so far, after decompression.
+        /// Bytes of the answer's body so far, after decompression, each counted once.
         public var bodyBytesReceived: Int64 = 0
     }
 
@@ -97,6 +99,20 @@
                 state.metrics.protocolName = name
                 state.metrics.isReusedConnection = isReused
                 state.metrics.waited = waited
+            }
+        }
+
+        /// Another connection brings the rest of the body.
+        ///
+        /// - Parameter twice: how many bytes both bring.
+        func continued(on lease: ConnectionPool.Lease, twice: Int64) {
+            state.withLock { state in
+                state.connection = lease.connection.connection
+                state.metrics.protocolName = lease.connection.protocolName
+                state.metrics.isReusedConnection = lease.isReused
+                state.metrics.continuationCount += 1
+                state.metrics.bodyBytesReceived -= twice
+                state.metrics.responseEnd = nil
             }
         }
     }
