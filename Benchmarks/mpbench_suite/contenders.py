@@ -75,6 +75,7 @@ CONTENDERS = {
     "mptcpd-sspi": Contender("Debian's mptcpd, plugin sspi", **MPTCPD_HERE),
     "nio": Contender("SwiftNIO's ClientBootstrap", **NIO),
     "nio-mptcp": Contender("the same with enableMPTCP", **NIO),
+    "alone": Contender("ours, where the second path is the only one"),
     "ahc": Contender("AsyncHTTPClient", version=lambda: resolved("async-http-client")),
     "ahc-mptcp": Contender("the same with enableMultipath", version=lambda: resolved("async-http-client")),
     "go": Contender("Go's net.Dialer", **GO),

@@ -1,6 +1,7 @@
 """Clients of HTTP: requests while Wi-Fi dies, and what they cost while all is well. The server is nginx with TLS."""
 import contextlib
 import json
+import os
 import random
 import shlex
 import shutil
@@ -16,6 +17,10 @@ CLIENTS = ("ours", "ahc", "ahc-mptcp")
 SECONDS, RATE, FAULT = 4, 20, 1.5
 # A long answer's length, and how much of it a slow reader gets.
 LONG, SLOW = 1 << 30, 256 << 20
+# Requests one after the other, and the pause between two.
+SERIES, PAUSE = 18, 50
+# What a lab's host may be given where the machine's own setting is another; cubic mostly is that.
+SENDERS = ("bbr", "reno")
 
 CERTIFICATES = """set -e; cd "$1"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=root -keyout root.key \
@@ -37,6 +42,11 @@ def nginx(lab, listen):
             file.truncate(LONG)
         with open(root / "slow", "wb") as file:
             file.truncate(SLOW)
+        with open(root / "megabyte", "wb") as file:
+            file.truncate(1_000_000)
+        # Of what was written just now nginx's tag names no version.
+        hour = time.time() - 3600
+        os.utime(root / "megabyte", (hour, hour))
     listens = " ".join(f"listen {place} ssl http2;" for place in listen)
     (root / "conf").write_text(f"""
         user root; daemon off; master_process off; pid {root}/pid; error_log {root}/error.log;
@@ -90,6 +100,36 @@ def dead(is_http1, is_mptcp):
         Metric("wait", "longest wait", median=150 if is_mptcp else 500),
         Metric("failed", "requests without an answer", unit="", worst=0)],
         run, CLIENTS + ("curl",), fewer={"ahc": 3, "ahc-mptcp": 3, "curl": 3}, seconds=SECONDS + 2)
+
+
+def moved(is_http1, sender):
+    """The first answer is under way when Wi-Fi dies, or the first that is asked for after that."""
+    def run(lab, contender, _):
+        serve = shlex.join(["mptcpize", "run"] + nginx(lab, ["443", "[::]:443"]))
+        is_alone = contender == "alone"
+        client = shlex.join(words(lab, "ours" if is_alone else contender, is_http1)
+                            + ["series", "https://server/megabyte", str(SERIES), str(PAUSE)])
+        mplab = shlex.quote(lab.command("mplab"))
+        if is_alone:
+            script = f"{mplab} set wlan0 carrier off > /dev/null; sleep 0.3; {client}"
+        else:
+            script = f"(sleep {FAULT + random.random() * 0.2}; {mplab} set wlan0 blackhole) > /dev/null & {client}; wait"
+        output = lab.execute(LINKS.replace("100mbit", "100mbit,queue=40ms"), ["sh", "-c", script], 60,
+                             "--congestion", f"server={sender}", "--serve", "exec " + serve)
+        result = json.loads(output.splitlines()[-1])
+        if any("failure" in sample for sample in result["samples"]):
+            raise RuntimeError(f"{result}")
+        took = [sample["took"] for sample in result["samples"] if sample["path"] == "wwan0"]
+        if len(took) < 4:
+            raise RuntimeError(f"too few over cellular: {result}")
+        return dict(zip(("first", "second", "third", "fourth"), took)), result
+
+    name = "h1" if is_http1 else "h2"
+    # A first one that is under way has had some of it by Wi-Fi: it is beside the others for what it costs.
+    return Row(f"http-moved-{name}@{sender}", f"1 MB by each request in a row, {name}, Wi-Fi silently dead, server with MPTCP, {sender}", [
+        Metric("first", "first over cellular"),
+        *(Metric(which, which, ratio=1 / 1.1, against="alone") for which in ("second", "third", "fourth"))],
+        run, ("ours", "alone"), seconds=5)
 
 
 @contextlib.contextmanager
@@ -161,6 +201,7 @@ def http_rows():
     if shutil.which("nginx") is None:
         return []
     rows = [dead(is_http1, is_mptcp) for is_http1 in (True, False) for is_mptcp in (True, False)]
+    rows += [moved(is_http1, sender) for is_http1 in (True, False) for sender in SENDERS]
     for is_http1 in (True, False):
         rows += [flood(is_http1), body(is_http1), slow(is_http1)]
     return rows

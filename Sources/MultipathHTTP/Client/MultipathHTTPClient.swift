@@ -18,7 +18,8 @@
     ///
     /// One client has one pool of connections: make one, and share it. It speaks HTTP/2 where the server does, else HTTP/1.1.
     /// Connections are raced (RFC 8305) until TLS is up. A connection whose path has failed takes no further request: plain TCP
-    /// never, MPTCP until it has moved to another path. An answer that has begun goes on where MPTCP carries it.
+    /// never, MPTCP until it has moved to another path. An answer that has begun goes on where MPTCP
+    /// carries it, and over a new connection where the server has named its version by a strong entity tag.
     public final class MultipathHTTPClient: Sendable {
         /// What a client is told once, for all its requests.
         public struct Configuration: Sendable {
