@@ -164,6 +164,30 @@
             }
         }
 
+        @Test(
+            "is no whole body where the rest is shorter, or longer, than the server has named",
+            arguments: [499_999, 500_001])
+        func otherLength(count: Int) async throws {
+            let server = try await RawServer { connection, _ in
+                if connection == 1 {
+                    let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: 600000\r\n\r\n"
+                    return .init(bytes: Array(head.utf8) + Self.data.prefix(100_000), .closes)
+                }
+                let head =
+                    "HTTP/1.1 206 X\r\nContent-Range: bytes 100000-599999/600000\r\nTransfer-Encoding: chunked\r\n\r\n"
+                let chunk = Array("\(String(count, radix: 16))\r\n".utf8)
+                let bytes = [UInt8](repeating: 1, count: count)
+                return .init(bytes: Array(head.utf8) + chunk + bytes + Array("\r\n0\r\n\r\n".utf8))
+            }
+            await MultipathHTTPClient.withClient { client in
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.get(server.url(), collectUpTo: 1_000_000)
+                }
+                #expect(error?.code == .bodyCutShort)
+            }
+            await server.close()
+        }
+
         @Test("is over in time, and when its caller is cancelled, though the rest never comes")
         func ends() async throws {
             let server = try await server(bringing: 100_000) { _ in nil }

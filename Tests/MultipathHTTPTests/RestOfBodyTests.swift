@@ -80,6 +80,7 @@
                 (206, [.contentRange: "bytes 400-998/1000", .eTag: "\"1\""], false),
                 (206, [.contentRange: "bytes 400-999/1001", .eTag: "\"1\""], false),
                 (206, [.contentRange: "bytes 400-999/1000", .contentEncoding: "gzip"], false),
+                (206, [.contentRange: "bytes 400-999/1000", .contentLength: "599"], false),
                 (206, [.eTag: "\"1\""], false), (200, [.eTag: "\"1\"", .contentLength: "1000"], false),
                 (416, [.contentRange: "bytes */1000"], false), (304, [.eTag: "\"1\""], false),
                 (503, [:], false),

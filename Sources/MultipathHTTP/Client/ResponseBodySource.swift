@@ -59,6 +59,15 @@
             return Task.isCancelled ? CancellationError() : error
         }
 
+        /// The body has ended, as the last connection says.
+        ///
+        /// - Throws: where that is not as long as the first one has said.
+        func checkLength(_ received: Int64) throws(MultipathHTTPError) {
+            guard let rest, rest.length != received else { return }
+            throw MultipathHTTPError(
+                .bodyCutShort, "\(received) bytes arrived where the server named \(rest.length)")
+        }
+
         // MARK: The reader
 
         /// Asks for the rest over a better connection where the pool has one, and enough is to come.

@@ -70,6 +70,10 @@
             guard response.status.code == 206, let range = ContentRange(response.headerFields[.contentRange]),
                 (response.headerFields[.contentEncoding] ?? "identity") == "identity"
             else { return false }
+            // What the answer says of its own length has to agree, where it says it.
+            if let said = response.headerFields[.contentLength], Int64(said) != length - received {
+                return false
+            }
             return range.start == start + received && range.last == start + length - 1
                 && (range.total == nil || total == nil || range.total == total) && version.mayName(response)
         }

@@ -62,6 +62,7 @@
                         source.improve(after: received)
                         guard let part = try await parts.next() else {
                             try exchange.ensureComplete()
+                            try source.checkLength(received)
                             return nil
                         }
                         if let new = unread(part) { return new }
