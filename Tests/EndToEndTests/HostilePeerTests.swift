@@ -59,8 +59,9 @@ extension Labs {
             #expect(seen.joins == 0 && !seen.events.contains("joined"), "\(seen)")
         }
 
-        /// The client's processor time and the announcements that came in (net/mptcp/mib.c), in five seconds of a flood.
-        @Test("costs the client less than a twentieth of a processor where it announces addresses without end")
+        /// The client's processor time, and the announcements that came in (net/mptcp/mib.c).
+        @Test(
+            "costs the client less than a twentieth of a processor where it announces addresses without end")
         func flood() throws {
             let folder = try TemporaryFolder()
             let mpconnect = LabCommand.program("mpconnect")
