@@ -49,9 +49,51 @@
                 #expect(response.metrics.continuationCount == server.connections - 1)
                 #expect(response.metrics.bodyBytesReceived == 600_000)
                 #expect(response.metrics.retryCount == 0)
+                #expect(response.metrics.responseEnd != nil)
             }
             let rest = server.requests.dropFirst()
             #expect(rest.count == 2 && rest.allSatisfy { $0.lowercased().contains("if-range: \"one\"") })
+            await server.close()
+        }
+
+        @Test("goes on over a third connection where the second one breaks before its answer")
+        func breaksAgain() async throws {
+            let server = try await RawServer { connection, _ in
+                switch connection {
+                case 1:
+                    let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: 600000\r\n\r\n"
+                    return .init(bytes: Array(head.utf8) + Self.data.prefix(100_000), .closes)
+                case 2: return .init(bytes: [], .closes)
+                default:
+                    let head =
+                        "HTTP/1.1 206 X\r\nContent-Range: bytes 100000-599999/600000\r\nContent-Length: 500000\r\n\r\n"
+                    return .init(bytes: Array(head.utf8) + Self.data.dropFirst(100_000))
+                }
+            }
+            try await MultipathHTTPClient.withClient { client in
+                let (response, body) = try await client.get(server.url(), collectUpTo: 1_000_000)
+                #expect(Array(body.readableBytesView) == Self.data)
+                #expect(response.metrics.continuationCount == 1)
+            }
+            #expect(server.connections == 3)
+            await server.close()
+        }
+
+        @Test(
+            "ends with the break's error where the request had content, which the rest would not be asked for with"
+        )
+        func content() async throws {
+            let server = try await server(bringing: 100_000)
+            try await MultipathHTTPClient.withClient { client in
+                let request = try MultipathHTTPClient.request(.get, server.url())
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    try await client.perform(request: request, body: .text("which")) { _, body in
+                        try await body.collect(upTo: 1_000_000)
+                    }
+                }
+                #expect(error?.code == .bodyCutShort)
+            }
+            #expect(server.connections == 1)
             await server.close()
         }
 
@@ -108,9 +150,9 @@
         }
 
         @Test(
-            "leaves a connection that brings no more, once there is a better one, and misses and repeats nothing"
-        )
-        func superseded() async throws {
+            "leaves a connection that brings no more, once there is a better one, and misses and repeats nothing",
+            arguments: [1, 100_000])
+        func superseded(after count: Int) async throws {
             let server = try await RawServer { connection, request in
                 let data = Self.data
                 if connection == 1 {
@@ -130,8 +172,15 @@
                 let (metrics, read) = try await client.perform(request: request) { response, body in
                     var read: [UInt8] = []
                     for try await part in body {
-                        if read.isEmpty { body.source.carrier.lease.connection.supersede() }
+                        let isBefore = read.count < count
                         read += part.readableBytesView
+                        // Its reader waits by then.
+                        if isBefore, read.count >= count {
+                            let connection = body.source.carrier.lease.connection
+                            _ = connection.connection.channel.eventLoop.scheduleTask(in: .milliseconds(20)) {
+                                connection.supersede()
+                            }
+                        }
                     }
                     return (response.metrics, read)
                 }
@@ -143,20 +192,55 @@
             await server.close()
         }
 
+        @Test("is left where it is once its reader has gone, or its time is over")
+        func abandoned() async throws {
+            let server = try await RawServer { _, _ in
+                let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: 600000\r\n\r\n"
+                return .init(bytes: Array(head.utf8) + Self.data.prefix(100_000))
+            }
+            await MultipathHTTPClient.withClient { client in
+                let error = await #expect(throws: MultipathHTTPError.self) {
+                    let request = try MultipathHTTPClient.request(.get, server.url())
+                    var options = HTTPRequestOptions()
+                    options.requestTimeout = .milliseconds(500)
+                    try await client.perform(request: request, options: options) { _, body in
+                        for try await _ in body { break }
+                        body.source.carrier.lease.connection.supersede()
+                    }
+                    try await client.perform(request: request, options: options) { _, body in
+                        let connection = body.source.carrier.lease.connection
+                        defer { connection.supersede() }
+                        _ = try await body.collect(upTo: 1_000_000)
+                    }
+                }
+                #expect(error?.code == .timedOut)
+                // Another request, after which a rest would have been asked for.
+                _ = try? await client.get(server.url(), collectUpTo: 1) {
+                    $0.requestTimeout = .milliseconds(100)
+                }
+            }
+            #expect(server.requests.count == 3)
+            #expect(server.requests.allSatisfy { !$0.lowercased().contains("range:") })
+            await server.close()
+        }
+
         @Test("stays where it is when little is to come, or the better connection has no answer")
         func stays() async throws {
             for rest in [300_000, 100_000] {
                 let server = try await RawServer { connection, request in
-                    guard connection == 1 else { return .init("HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n") }
+                    guard connection == 1 else {
+                        return .init("HTTP/1.1 503 X\r\nContent-Length: 5\r\n\r\nlater")
+                    }
                     let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: \(rest)\r\n\r\n"
                     return .init(bytes: Array(head.utf8) + Self.data.prefix(rest))
                 }
                 try await MultipathHTTPClient.withClient { client in
                     let request = try MultipathHTTPClient.request(.get, server.url())
-                    let read = try await client.perform(request: request) { _, body in
+                    let (read, metrics) = try await client.perform(request: request) { response, body in
                         body.source.carrier.lease.connection.supersede()
-                        return try await body.collect(upTo: 1_000_000)
+                        return (try await body.collect(upTo: 1_000_000), response.metrics)
                     }
+                    #expect(metrics.bodyBytesReceived == rest && metrics.continuationCount == 0)
                     #expect(Array(read.readableBytesView) == Array(Self.data.prefix(rest)))
                 }
                 if rest < RestOfBody.leastMoved { #expect(server.connections == 1) }
@@ -179,11 +263,16 @@
                 let bytes = [UInt8](repeating: 1, count: count)
                 return .init(bytes: Array(head.utf8) + chunk + bytes + Array("\r\n0\r\n\r\n".utf8))
             }
-            await MultipathHTTPClient.withClient { client in
+            try await MultipathHTTPClient.withClient { client in
+                let request = try MultipathHTTPClient.request(.get, server.url())
+                let read = Locked(0)
                 let error = await #expect(throws: MultipathHTTPError.self) {
-                    try await client.get(server.url(), collectUpTo: 1_000_000)
+                    try await client.perform(request: request) { _, body in
+                        for try await part in body { read.withLock { $0 += part.readableBytes } }
+                    }
                 }
-                #expect(error?.code == .bodyCutShort)
+                #expect(error?.code == (count < 500_000 ? .bodyCutShort : .malformedAnswer))
+                #expect(read.withLock { $0 } <= 600_000)
             }
             await server.close()
         }

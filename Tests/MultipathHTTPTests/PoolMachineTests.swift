@@ -238,6 +238,26 @@
             }
         }
 
+        @Test("breaks off what a connection carries that has been replaced, and then loses its path")
+        func pathLostAfterReplacement() {
+            var pool = SimulatedPool()
+            _ = pool.request(1)
+            _ = pool.dialed(0, .http2)
+            #expect(pool.path(0, is: .moved) == [.dial(1)])
+            #expect(pool.dialed(1, .http2, over: "wwan0") == [.supersede(0)])
+            #expect(pool.path(0, is: .waiting) == [.breakOff(0)])
+        }
+
+        @Test("dials for what a connection carries that takes no more requests, and loses its path")
+        func pathLostAfterGoAway() {
+            var pool = SimulatedPool()
+            _ = pool.request(1)
+            _ = pool.dialed(0, .http2)
+            #expect(pool.machine.retire(0, at: pool.now) == [])
+            #expect(pool.path(0, is: .waiting) == [.dial(1)])
+            #expect(pool.dialed(1, .http2, over: "wwan0") == [.breakOff(0)])
+        }
+
         @Test("opens another connection when one has moved, and uses the old one until that is there")
         func moved() {
             var pool = SimulatedPool()

@@ -67,6 +67,10 @@
             #expect(RestOfBody(of: answer(200, whole), to: request(.head)) == nil)
             #expect(RestOfBody(of: answer(404, whole), to: request()) == nil)
             #expect(RestOfBody(of: answer(206, [.eTag: "\"1\""]), to: request()) == nil)
+            let contradiction: [HTTPField.Name: String] = [
+                .eTag: "\"1\"", .contentRange: "bytes 100-299/1000", .contentLength: "900",
+            ]
+            #expect(RestOfBody(of: answer(206, contradiction), to: request()) == nil)
         }
 
         @Test(

@@ -215,21 +215,29 @@
             _ plan: RequestPlan, _ options: HTTPRequestOptions
         ) -> ResponseBodySource {
             ResponseBodySource(
-                ResponseBodySource.Carrier(lease: lease, exchange: exchange),
-                RestOfBody(of: response, to: exchange.request),
-                retries: options.maximumRetries - plan.retryCount
-            ) { [self] request in
-                var request = request
-                let record = exchange.record
-                // What limits the time of all of it ends this as well: by its task.
-                let lease = try await self.lease(try HTTPOrigin(of: plan.request), options, nil)
-                if lease.connection.protocolName == .http2 { request.translateToHTTP2() }
-                let rest = Exchange(
-                    request, .none, stallTimeout: options.stallTimeout, decompression: .disabled,
-                    record: record, isContinuation: true)
-                lease.connection.begin(rest)
-                return ResponseBodySource.Carrier(lease: lease, exchange: rest)
-            }
+                ResponseBodySource.Carrier(lease: lease, exchange: exchange), rest(of: response, exchange),
+                retries: options.maximumRetries - plan.retryCount,
+                ResponseBodySource.Requests(
+                    // What limits the time of all of it ends this as well: by its task.
+                    lease: { [self] in
+                        try await self.lease(try HTTPOrigin(of: plan.request), options, nil)
+                    },
+                    send: { [record = exchange.record] request, lease in
+                        var request = request
+                        if lease.connection.protocolName == .http2 { request.translateToHTTP2() }
+                        let rest = Exchange(
+                            request, .none, stallTimeout: options.stallTimeout, decompression: .disabled,
+                            record: record, isContinuation: true)
+                        lease.connection.begin(rest)
+                        return rest
+                    },
+                    giveBack: { [pool] in pool.giveBack($0) }, retire: { [pool] in pool.retire($0) }))
+        }
+
+        private func rest(of response: HTTPResponse, _ exchange: Exchange) -> RestOfBody? {
+            // The content of a GET is a part of what it asks for, if of anything.
+            guard case .none = exchange.outgoing else { return nil }
+            return RestOfBody(of: response, to: exchange.request)
         }
 
         /// An error with the connection that it happened on.

@@ -1,34 +1,55 @@
 #if HTTP
+    import HTTPTypes
     import LinuxNet
     import Multipath
-    import HTTPTypes
 
     /// Where an answer's body comes from: the connection that brings it, and after that another one, which brings the rest.
     ///
     /// The rest is asked for where the connection has broken, and where the pool has found a better one while much is still to
-    /// come (`RestOfBody`). The old one brings what it can meanwhile, and is left when the new one's first byte is there.
+    /// come (`RestOfBody`). The old one brings what it can meanwhile, and is left when the new one's answer is there.
     final class ResponseBodySource: Sendable {
         /// A connection with an exchange on it.
         struct Carrier: Sendable {
             var lease: ConnectionPool.Lease
             var exchange: Exchange
+            /// Where in the body it begins.
+            var start: Int64 = 0
+
+            /// How much of the body has come, up to what it has brought.
+            var position: Int64 { start + exchange.bytesArrived }
         }
 
         /// What brings the rest.
         struct Continuation: Sendable {
-            fileprivate var carrier: Carrier
-            /// The body's parts, from the byte on that was asked for.
-            var parts: Exchange.Parts
-            /// That byte.
-            var start: Int64
+            let carrier: Carrier
+            /// The body's parts, from the carrier's start on.
+            let parts: Exchange.Parts
         }
 
-        /// Sends the request for the rest.
-        typealias Ask = @Sendable (HTTPRequest) async throws -> Carrier
+        /// What it has others do.
+        struct Requests: Sendable {
+            /// Has a connection for one request.
+            var lease: @Sendable () async throws -> ConnectionPool.Lease
+            /// Sends a request on it.
+            var send: @Sendable (HTTPRequest, ConnectionPool.Lease) -> Exchange
+            /// Gives a connection back on which nothing was sent.
+            var giveBack: @Sendable (ConnectionPool.Lease) -> Void
+            /// Has a connection take no more requests.
+            var retire: @Sendable (ConnectionPool.Lease) -> Void
+        }
+
+        private enum Outcome: Sendable {
+            case found(Continuation)
+            /// The connection that was to bring it broke before its answer.
+            case broken
+            /// It can't be had, or is not to be.
+            case unavailable
+        }
 
         private struct State {
             var carrier: Carrier
-            var asking: Task<Continuation?, Never>?
+            /// Under way, or done: a better connection is asked once.
+            var asking: Task<Outcome, Never>?
             /// There, and not read from yet.
             var next: Continuation?
             var retriesLeft: Int
@@ -38,16 +59,17 @@
         }
 
         private let rest: RestOfBody?
-        private let ask: Ask
+        private let requests: Requests
         private let state: Locked<State>
 
         /// - Parameters:
         ///   - rest: nil where the rest can't be asked for.
         ///   - retries: how often it is asked for because a connection broke.
-        init(_ carrier: Carrier, _ rest: RestOfBody?, retries: Int, ask: @escaping Ask) {
+        init(_ carrier: Carrier, _ rest: RestOfBody?, retries: Int, _ requests: Requests) {
             self.rest = rest
-            self.ask = ask
+            self.requests = requests
             state = Locked(State(carrier: carrier, retriesLeft: retries))
+            watch(carrier)
         }
 
         /// What brings the body now.
@@ -56,48 +78,62 @@
         /// Why there is no more, after an error of the connection.
         func reason(after error: any Error) -> any Error {
             if let reason = state.withLock({ $0.reason }) { return reason }
-            return Task.isCancelled ? CancellationError() : error
+            return Task.isCancelled || error is Superseded ? CancellationError() : error
         }
 
-        /// The body has ended, as the last connection says.
+        /// The body has so many bytes, and perhaps more.
         ///
-        /// - Throws: where that is not as long as the first one has said.
+        /// - Throws: where the first answer has named fewer.
+        func checkLength(atLeast received: Int64) throws(MultipathHTTPError) {
+            guard let rest, received > rest.length else { return }
+            throw MultipathHTTPError(
+                .malformedAnswer, "more bytes arrived than the \(rest.length) that the server named")
+        }
+
+        /// The body has so many bytes.
+        ///
+        /// - Throws: where the first answer has named more.
         func checkLength(_ received: Int64) throws(MultipathHTTPError) {
-            guard let rest, rest.length != received else { return }
+            guard let rest, received < rest.length else { return }
             throw MultipathHTTPError(
                 .bodyCutShort, "\(received) bytes arrived where the server named \(rest.length)")
         }
 
         // MARK: The reader
 
-        /// Asks for the rest over a better connection where the pool has one, and enough is to come.
-        ///
-        /// - Parameter received: how many bytes of the body have come.
-        func improve(after received: Int64) {
-            guard let rest, rest.length - received >= RestOfBody.leastMoved else { return }
-            state.withLock { state in
-                guard state.asking == nil, state.carrier.lease.connection.isSuperseded else { return }
-                state.asking = asking(rest, after: received, instead: state.carrier.exchange)
+        /// What brings the rest after an error; nil where nothing does.
+        func continuation(after error: any Error) async -> Continuation? {
+            guard let rest, !(error is CancellationError) else { return nil }
+            if let asking = state.withLock({ $0.asking }), case .found(let found) = await outcome(of: asking)
+            {
+                return take(found)
             }
+            let broken = carrier
+            guard let error = error as? MultipathHTTPError, error.isTransient, rest.length > broken.position
+            else { return nil }
+            // A connection that is silent is open, and would be the next one's as well.
+            if error.code == .stalled { requests.retire(broken.lease) }
+            while let asking = askAgain(rest) {
+                switch await outcome(of: asking) {
+                case .found(let found): return take(found)
+                case .broken: continue
+                case .unavailable: return nil
+                }
+            }
+            return nil
         }
 
-        /// What brings the rest after an error; nil where nothing does.
-        func continuation(after error: any Error, received: Int64) async -> Continuation? {
-            guard let rest, rest.length > received, !(error is CancellationError) else { return nil }
-            let asked = state.withLock { $0.asking }
-            if let asked, let found = await value(of: asked) { return take(found, received) }
-            guard (error as? MultipathHTTPError)?.isTransient == true else { return nil }
-            let asking = state.withLock { state -> Task<Continuation?, Never>? in
+        private func askAgain(_ rest: RestOfBody) -> Task<Outcome, Never>? {
+            state.withLock { state in
                 guard !state.isOver, state.retriesLeft > 0 else { return nil }
                 state.retriesLeft -= 1
-                state.asking = self.asking(rest, after: received, instead: nil)
-                return state.asking
+                let asking = Task { await ask(for: rest) }
+                state.asking = asking
+                return asking
             }
-            guard let asking, let found = await value(of: asking) else { return nil }
-            return take(found, received)
         }
 
-        private func value(of asking: Task<Continuation?, Never>) async -> Continuation? {
+        private func outcome(of asking: Task<Outcome, Never>) async -> Outcome {
             await withTaskCancellationHandler {
                 await asking.value
             } onCancel: {
@@ -105,46 +141,85 @@
             }
         }
 
-        private func take(_ found: Continuation, _ received: Int64) -> Continuation {
-            state.withLock { ($0.carrier, $0.asking, $0.next) = (found.carrier, nil, nil) }
-            found.carrier.exchange.record.continued(on: found.carrier.lease, twice: received - found.start)
+        private func take(_ found: Continuation) -> Continuation? {
+            let old = state.withLock { state -> Carrier? in
+                guard !state.isOver else { return nil }
+                defer { (state.carrier, state.asking, state.next) = (found.carrier, nil, nil) }
+                return state.carrier
+            }
+            guard let old else { return nil }
+            unwatch(old)
+            watch(found.carrier)
+            found.carrier.exchange.countsFromNow(
+                on: found.carrier.lease, twice: old.position - found.carrier.start)
             return found
         }
 
-        private func asking(
-            _ rest: RestOfBody, after received: Int64, instead old: Exchange?
-        ) -> Task<Continuation?, Never> {
-            Task {
-                do {
-                    let carrier = try await ask(rest.request(after: received))
-                    let head = try await carrier.exchange.head()
-                    let continuation = Continuation(carrier: carrier, parts: head.parts, start: received)
-                    let isWanted = state.withLock { state in
-                        guard !state.isOver, rest.isContinued(by: head.response, after: received) else {
-                            return false
-                        }
-                        state.next = continuation
-                        return true
-                    }
-                    guard isWanted else {
-                        carrier.exchange.discard()
-                        return nil
-                    }
+        // MARK: Asking
+
+        /// Asks for the rest over a better connection, where enough is to come.
+        private func improve(_ rest: RestOfBody) {
+            state.withLock { state in
+                let old = state.carrier
+                guard !state.isOver, state.asking == nil, !old.exchange.isOver,
+                    rest.length - old.position >= RestOfBody.leastMoved
+                else { return }
+                state.asking = Task {
+                    let outcome = await ask(for: rest)
                     // The reader takes what has come, and then goes on with the rest.
-                    old?.abort(Superseded())
-                    return continuation
-                } catch {
-                    return nil
+                    if case .found = outcome { old.exchange.abort(Superseded()) }
+                    return outcome
                 }
             }
+        }
+
+        private func ask(for rest: RestOfBody) async -> Outcome {
+            guard let lease = try? await requests.lease() else { return .unavailable }
+            // A dial takes a while, in which the old connection brings more.
+            let start = state.withLock { state -> Int64? in
+                let position = state.carrier.position
+                let least = state.carrier.exchange.isOver ? 1 : RestOfBody.leastMoved
+                return state.isOver || rest.length - position < least ? nil : position
+            }
+            guard let start else {
+                requests.giveBack(lease)
+                return .unavailable
+            }
+            let exchange = requests.send(rest.request(after: start), lease)
+            let head: Exchange.Head
+            do {
+                head = try await exchange.head()
+            } catch {
+                return (error as? MultipathHTTPError)?.isTransient == true ? .broken : .unavailable
+            }
+            let continuation = Continuation(
+                carrier: Carrier(lease: lease, exchange: exchange, start: start), parts: head.parts)
+            let isWanted = state.withLock { state in
+                guard !state.isOver, rest.isContinued(by: head.response, after: start) else { return false }
+                state.next = continuation
+                return true
+            }
+            if isWanted { return .found(continuation) }
+            exchange.discard()
+            return .unavailable
         }
 
         /// Another connection brings the rest.
         private struct Superseded: Error {}
 
+        private func watch(_ carrier: Carrier) {
+            guard let rest, rest.length - carrier.start >= RestOfBody.leastMoved else { return }
+            carrier.lease.connection.whenSuperseded(self) { [weak self] in self?.improve(rest) }
+        }
+
+        private func unwatch(_ carrier: Carrier) {
+            guard rest != nil else { return }
+            carrier.lease.connection.whenSuperseded(self, nil)
+        }
+
         // MARK: The request
 
-        /// The caller wants no more of the body.
+        /// The caller wants no more of the body, or has all of it.
         func end() {
             for exchange in close() where !exchange.isOver { exchange.discard() }
         }
@@ -155,11 +230,13 @@
         }
 
         private func close(_ reason: (any Error)? = nil) -> [Exchange] {
-            state.withLock { state in
-                (state.isOver, state.reason) = (true, reason)
+            let (carrier, next) = state.withLock { state in
+                if !state.isOver { (state.isOver, state.reason) = (true, reason) }
                 state.asking?.cancel()
-                return [state.carrier.exchange] + (state.next.map { [$0.carrier.exchange] } ?? [])
+                return (state.carrier, state.next)
             }
+            unwatch(carrier)
+            return [carrier.exchange] + (next.map { [$0.carrier.exchange] } ?? [])
         }
     }
 #endif

@@ -5,7 +5,8 @@
     //
     // Rules:
     //  1. It can be asked for where the answer is all or one part of a resource, names its version by a strong validator, says how
-    //     long it is, and is not compressed: a range counts the bytes that are sent (RFC 9110 section 14.1.2).
+    //     long it is, and is not compressed: a range counts the bytes that are sent (RFC 9110 section 14.1.2). The request for it
+    //     has no content.
     //  2. The rest is asked for as the answer was, but for the conditions, which were met, and of the same version alone.
     //  3. What has the rest is a 206 that begins with the byte asked for, ends where the answer would have, and is of the same
     //     version. Whatever else comes is not used.
@@ -44,7 +45,9 @@
                 (start, total, length) = (first, range.total, last - first + 1)
             default: return nil
             }
-            guard let version = StrongValidator(response, total: total) else { return nil }
+            guard let version = StrongValidator(response, total: total),
+                Self.agrees(response.headerFields[.contentLength], length)
+            else { return nil }
             self.request = request
             self.version = version
         }
@@ -70,12 +73,14 @@
             guard response.status.code == 206, let range = ContentRange(response.headerFields[.contentRange]),
                 (response.headerFields[.contentEncoding] ?? "identity") == "identity"
             else { return false }
-            // What the answer says of its own length has to agree, where it says it.
-            if let said = response.headerFields[.contentLength], Int64(said) != length - received {
-                return false
-            }
-            return range.start == start + received && range.last == start + length - 1
+            return Self.agrees(response.headerFields[.contentLength], length - received)
+                && range.start == start + received && range.last == start + length - 1
                 && (range.total == nil || total == nil || range.total == total) && version.mayName(response)
+        }
+
+        /// What an answer says of its own length has to agree with its range, where it says it.
+        private static func agrees(_ contentLength: String?, _ length: Int64) -> Bool {
+            contentLength.map { Int64($0) == length } ?? true
         }
     }
 #endif

@@ -46,6 +46,12 @@
             var requestTrailers: HTTPFields?
             var attachment: CheckedContinuation<Void, Never>?
             var drained: CheckedContinuation<Void, Never>?
+            /// Of the body.
+            var bytesArrived: Int64 = 0
+            /// Whether what arrives is the caller's: of the rest of an answer, that is known when its head has been read.
+            var counts: Bool
+            /// From the call until the end, while it does not count.
+            var uncountedEnd: Duration?
         }
 
         let request: HTTPRequest
@@ -57,7 +63,7 @@
         let isContinuation: Bool
         /// Hears of answers before the answer, on the event loop.
         let informational: (@Sendable (HTTPResponse, HTTPRequest) -> Void)?
-        private let state = Locked(State())
+        private let state: Locked<State>
 
         init(
             _ request: HTTPRequest, _ outgoing: Outgoing, stallTimeout: Duration,
@@ -72,6 +78,7 @@
             self.record = record
             self.isContinuation = isContinuation
             self.informational = informational
+            state = Locked(State(counts: !isContinuation))
         }
 
         // MARK: The caller's task
@@ -98,6 +105,19 @@
 
         /// Whether it has ended, well or not.
         var isOver: Bool { state.withLock { $0.end != nil } }
+
+        /// How much of the body has arrived, in bytes.
+        var bytesArrived: Int64 { state.withLock { $0.bytesArrived } }
+
+        /// It brings the rest of the caller's answer, and what has arrived of it counts.
+        ///
+        /// - Parameter twice: how many bytes the connection before has brought as well.
+        func countsFromNow(on lease: ConnectionPool.Lease, twice: Int64) {
+            state.withLock { state in
+                state.counts = true
+                record.continued(on: lease, bytes: state.bytesArrived - twice, ended: state.uncountedEnd)
+            }
+        }
 
         /// The fields behind the body; nil before its end.
         var trailers: HTTPFields? { state.withLock { try? $0.end?.get() } }
@@ -255,9 +275,14 @@
 
         /// - Returns: whether more is wanted now.
         func received(_ parts: [ByteBuffer]) -> Bool {
-            guard let source = state.withLock({ $0.source }) else { return true }
-            let count = parts.reduce(0) { $0 + $1.readableBytes }
-            record.update { $0.bodyBytesReceived += Int64(count) }
+            let count = Int64(parts.reduce(0) { $0 + $1.readableBytes })
+            let source = state.withLock { state -> Parts.Source? in
+                guard let source = state.source else { return nil }
+                state.bytesArrived += count
+                if state.counts { record.update { $0.bodyBytesReceived += count } }
+                return source
+            }
+            guard let source else { return true }
             return switch source.yield(contentsOf: parts) {
             case .produceMore, .dropped: true
             case .stopProducing: false
@@ -274,7 +299,7 @@
         ///
         /// - Returns: nil where it had ended before.
         func settle(_ result: Result<HTTPFields?, any Error>) -> Ending? {
-            let ending = state.withLock { state -> Ending? in
+            state.withLock { state -> Ending? in
                 guard state.end == nil else { return nil }
                 var result = result
                 // HTTP/2 has heads of interim answers that end the stream.
@@ -282,6 +307,11 @@
                     result = .failure(MultipathHTTPError(.malformedAnswer, "the answer has no head"))
                 }
                 state.end = result
+                if state.counts {
+                    record.update { $0.responseEnd = record.elapsed }
+                } else {
+                    state.uncountedEnd = record.elapsed
+                }
                 if case .success = result { state.handler = nil }
                 if case .failure(let error) = result, state.source == nil, state.waiter == nil {
                     state.head = .failure(error)
@@ -290,8 +320,6 @@
                     result: result, source: state.source.take(), waiter: state.waiter.take(),
                     attachment: state.attachment.take(), drained: state.drained.take())
             }
-            if ending != nil { record.update { $0.responseEnd = record.elapsed } }
-            return ending
         }
 
         /// Who waits for an end that is settled. Told once, or they wait for ever.

@@ -26,6 +26,7 @@
         private struct End {
             var isBrokenOff = false
             var isSuperseded = false
+            var watchers: [ObjectIdentifier: @Sendable () -> Void] = [:]
         }
 
         private init(_ connection: MultipathConnection, _ made: Made) {
@@ -118,11 +119,27 @@
         /// Whether this end has closed it because its path carries nothing.
         var isBrokenOff: Bool { end.withLock { $0.isBrokenOff } }
 
-        /// There is a better connection.
-        func supersede() { end.withLock { $0.isSuperseded = true } }
+        /// There is a better connection: what comes over this one may come sooner there.
+        func supersede() {
+            let watchers = end.withLock { end in
+                end.isSuperseded = true
+                return Array(end.watchers.values)
+            }
+            for watcher in watchers { watcher() }
+        }
 
-        /// Whether there is a better connection: what comes over this one may come sooner there.
-        var isSuperseded: Bool { end.withLock { $0.isSuperseded } }
+        /// Has a closure hear when there is a better connection, on any thread: at once where there is one.
+        ///
+        /// - Parameters:
+        ///   - watcher: who it is for: one closure each.
+        ///   - body: nil for none any more.
+        func whenSuperseded(_ watcher: AnyObject, _ body: (@Sendable () -> Void)?) {
+            let isSuperseded = end.withLock { end in
+                end.watchers[ObjectIdentifier(watcher)] = body
+                return end.isSuperseded
+            }
+            if isSuperseded { body?() }
+        }
     }
 
     /// Says to the connection whether answers are awaited, and with that whether silence means anything. It does not say it for each

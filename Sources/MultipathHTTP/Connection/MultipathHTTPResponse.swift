@@ -43,6 +43,8 @@
             private let source: ResponseBodySource
             private var exchange: Exchange
             private var parts: Exchange.Parts.AsyncIterator
+            /// The last copy of the iterator is the body's last reader.
+            private let reader: Reader
             /// How many bytes of the body are read.
             private var received: Int64 = 0
             /// Where in the body the next part begins: earlier where another connection brings the rest, and both have brought some.
@@ -52,6 +54,7 @@
                 self.source = source
                 exchange = source.carrier.exchange
                 self.parts = parts.makeAsyncIterator()
+                reader = Reader(source)
             }
 
             /// The next part; nil after the last.
@@ -59,32 +62,43 @@
             public mutating func next() async throws -> ByteBuffer? {
                 while true {
                     do {
-                        source.improve(after: received)
                         guard let part = try await parts.next() else {
                             try exchange.ensureComplete()
                             try source.checkLength(received)
+                            // The rest may have been asked for, and is here.
+                            source.end()
                             return nil
                         }
-                        if let new = unread(part) { return new }
+                        if let new = try unread(part) { return new }
                     } catch {
-                        guard let rest = await source.continuation(after: error, received: received) else {
+                        guard let rest = await source.continuation(after: error) else {
                             throw source.reason(after: error)
                         }
-                        (exchange, parts) = (source.carrier.exchange, rest.parts.makeAsyncIterator())
-                        position = rest.start
+                        (exchange, parts) = (rest.carrier.exchange, rest.parts.makeAsyncIterator())
+                        position = rest.carrier.start
                     }
                 }
             }
 
             /// What of a part has not been read yet.
-            private mutating func unread(_ part: ByteBuffer) -> ByteBuffer? {
+            private mutating func unread(_ part: ByteBuffer) throws -> ByteBuffer? {
                 var part = part
                 let known = Swift.min(Int(received - position), part.readableBytes)
                 position += Int64(part.readableBytes)
+                try source.checkLength(atLeast: position)
                 received = Swift.max(received, position)
                 part.moveReaderIndex(forwardBy: known)
                 return part.readableBytes > 0 ? part : nil
             }
+        }
+
+        /// Who reads the body: where it is gone, no rest is asked for, and none is left waiting.
+        private final class Reader: Sendable {
+            private let source: ResponseBodySource
+
+            init(_ source: ResponseBodySource) { self.source = source }
+
+            deinit { source.end() }
         }
 
         /// The whole body.

@@ -123,6 +123,11 @@
             handle(key, connecting) { $0.machine.preconnect(at: $1) }
         }
 
+        /// Nothing was sent on the connection: its place is free again.
+        func giveBack(_ lease: Lease) {
+            handle(lease.key) { $0.machine.exchangeEnded(lease.id, isReusable: true, at: $1) }
+        }
+
         /// The connection is to take no more requests.
         func retire(_ lease: Lease) { handle(lease.key) { $0.machine.retire(lease.id, at: $1) } }
 
@@ -288,8 +293,7 @@
             case .resolve(let ticket, let result):
                 if ticket.resolve(result) { return }
                 // Its task was cancelled at the same time: the place on the connection is free again.
-                guard case .success(let lease) = result else { return }
-                handle(lease.key) { $0.machine.exchangeEnded(lease.id, isReusable: true, at: $1) }
+                if case .success(let lease) = result { giveBack(lease) }
             case .dial(let key, let id, let configuration): dial(key, id, configuration)
             case .cancel(let task): task?.cancel()
             case .supersede(let connection): connection.supersede()

@@ -59,8 +59,18 @@
                 case .good, .moved, .bettered: isSuspect
                 }
             }
-            var isStale: Bool { standing == .moved || standing == .bettered || standing == .waiting }
-            var hasRoom: Bool { !isDraining && !isHeld && active < capacity }
+            /// Whether another one is wanted in its place: for the requests to come, and where its path carries nothing for those that it
+            /// carries as well.
+            var isStale: Bool {
+                switch standing {
+                case .moved, .bettered: !isDraining
+                case .waiting: !isDraining || active > 0
+                case .good, .failed, .refused: false
+                }
+            }
+            /// Whether it can carry a request, now or later.
+            var isUsable: Bool { !isDraining && !isHeld }
+            var hasRoom: Bool { isUsable && active < capacity }
         }
     }
 

@@ -14,7 +14,8 @@
     //     requests without an answer are broken off, so that they can be sent again where that is safe.
     //  4. A connection that has moved, or for which there is a better path, carries on until there is another one: that is
     //     dialed at once where requests came lately, else the connection is closed. The replacement counts when it came about
-    //     over another path, or when the old one had moved; else it is closed, and the next try waits ever longer.
+    //     over another path, or when the old one had moved; else it is closed, and the next try waits ever longer. What an old one
+    //     carries that waits for a path is broken off as soon as there is another one.
     //  5. A connection that others' silence makes suspect takes no request until that has passed, and is kept.
     //  6. An idle connection is closed after a while.
     //  7. A request that is sent again is the caller's decision; here it is a new request.
@@ -62,9 +63,7 @@
                     let due = connection.lastUse.advanced(by: configuration.idleTimeout)
                     next = min(next ?? due, due)
                 }
-                if connection.isStale, !connection.isDraining, nextReplacement > .zero, dialing == 0,
-                    !isClosed
-                {
+                if connection.isStale, nextReplacement > .zero, dialing == 0, !isClosed {
                     next = min(next ?? nextReplacement, nextReplacement)
                 }
             }
@@ -138,7 +137,7 @@
             let canBeServed = connections.keys.contains { id in
                 switch connections[id] {
                 case .dialing: true
-                case .open(let connection): !connection.isDraining && !connection.isHeld
+                case .open(let connection): connection.isUsable
                 case nil: false
                 }
             }
@@ -194,7 +193,7 @@
             case .refused: return drain(id) + dialForWaiting(at: now)
             // It may be one that can't leave its path (it died before the peer had acknowledged a byte): what waits on it goes to
             // a new connection as soon as there is one over another path.
-            case .moved, .bettered, .waiting: return replace(at: now)
+            case .moved, .bettered, .waiting: return (isForsaken(id) ? breakOff(id) : []) + replace(at: now)
             }
         }
 
@@ -287,6 +286,14 @@
             }
         }
 
+        /// Whether its answers wait for a path, and it takes no requests any more because there is a better connection.
+        private func isForsaken(_ id: ConnectionID) -> Bool {
+            guard isWaiting(id), case .open(let old)? = connections[id], old.isDraining else { return false }
+            return connections.values.contains {
+                if case .open(let other) = $0 { other.isUsable && isBetter(other, than: id) } else { false }
+            }
+        }
+
         private mutating func breakOff(_ id: ConnectionID) -> [Action] {
             connections[id] = nil
             return [.breakOff(id)]
@@ -308,11 +315,7 @@
             case .http2, nil:
                 // A full connection is no reason for a second one.
                 let isFull = connections.values.contains {
-                    if case .open(let connection) = $0 {
-                        !connection.isDraining && !connection.isHeld
-                    } else {
-                        false
-                    }
+                    if case .open(let connection) = $0 { connection.isUsable } else { false }
                 }
                 wanted = isFull || dialing > 0 ? 0 : 1
             }
@@ -326,11 +329,7 @@
         /// Those that can carry a request, now or later.
         private var openCount: Int {
             connections.values.count {
-                if case .open(let connection) = $0 {
-                    !connection.isDraining && !connection.isHeld
-                } else {
-                    false
-                }
+                if case .open(let connection) = $0 { connection.isUsable } else { false }
             }
         }
 
@@ -350,7 +349,7 @@
 
         private func isStale(_ id: ConnectionID) -> Bool {
             guard case .open(let connection)? = connections[id] else { return false }
-            return connection.isStale && !connection.isDraining
+            return connection.isStale
         }
 
         private func isBetter(_ new: OpenConnection, than id: ConnectionID) -> Bool {

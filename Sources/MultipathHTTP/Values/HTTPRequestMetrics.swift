@@ -104,15 +104,17 @@
 
         /// Another connection brings the rest of the body.
         ///
-        /// - Parameter twice: how many bytes both bring.
-        func continued(on lease: ConnectionPool.Lease, twice: Int64) {
+        /// - Parameters:
+        ///   - bytes: how many bytes it has brought that the one before has not; below zero where it begins before the other's end.
+        ///   - ended: when its last byte was there; nil where that is still to come.
+        func continued(on lease: ConnectionPool.Lease, bytes: Int64, ended: Duration?) {
             state.withLock { state in
                 state.connection = lease.connection.connection
                 state.metrics.protocolName = lease.connection.protocolName
                 state.metrics.isReusedConnection = lease.isReused
                 state.metrics.continuationCount += 1
-                state.metrics.bodyBytesReceived -= twice
-                state.metrics.responseEnd = nil
+                state.metrics.bodyBytesReceived += bytes
+                state.metrics.responseEnd = ended
             }
         }
     }
