@@ -201,7 +201,12 @@
 
         @Test(
             "takes nothing for a part that is none",
-            arguments: ["bytes 9-5/10", "bytes 0-10/10", "x", "bytes -1-2/3", "bytes 0-/5"])
+            arguments: [
+                "bytes 9-5/10", "bytes 0-10/10", "x", "bytes -1-2/3", "bytes 0-/5", "bytes 0-9", "bytes */",
+                "bytes 0-9/", "bytes 0-9/10/11", "bytes 0-9-9/10", "bytes +0-9/10", "bytes 0-9/ 10",
+                "octets 0-9/10",
+                "bytes ٠-٩/10", "bytes 0-1234567890123456789/*",
+            ])
         func badRanges(_ text: String) { #expect(ContentRange(text) == nil) }
 
         @Test(

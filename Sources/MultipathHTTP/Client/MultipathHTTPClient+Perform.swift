@@ -215,7 +215,7 @@
             _ plan: RequestPlan, _ options: HTTPRequestOptions
         ) -> ResponseBodySource {
             ResponseBodySource(
-                ResponseBodySource.Carrier(lease: lease, exchange: exchange), rest(of: response, exchange),
+                ResponseBodySource.Carrier(lease: lease, exchange: exchange), of: response,
                 retries: options.maximumRetries - plan.retryCount,
                 ResponseBodySource.Requests(
                     // What limits the time of all of it ends this as well: by its task.
@@ -232,12 +232,6 @@
                         return rest
                     },
                     giveBack: { [pool] in pool.giveBack($0) }, retire: { [pool] in pool.retire($0) }))
-        }
-
-        private func rest(of response: HTTPResponse, _ exchange: Exchange) -> RestOfBody? {
-            // The content of a GET is a part of what it asks for, if of anything.
-            guard case .none = exchange.outgoing else { return nil }
-            return RestOfBody(of: response, to: exchange.request)
         }
 
         /// An error with the connection that it happened on.

@@ -24,6 +24,8 @@
             let carrier: Carrier
             /// The body's parts, from the carrier's start on.
             let parts: Exchange.Parts
+            /// How long the whole body is, in bytes.
+            let length: Int64
         }
 
         /// What it has others do.
@@ -46,8 +48,17 @@
             case unavailable
         }
 
+        /// Whether the rest can be asked for. Most answers have no need to know.
+        private enum Knowledge {
+            case open(HTTPResponse)
+            case known(RestOfBody?)
+        }
+
         private struct State {
             var carrier: Carrier
+            var rest: Knowledge
+            /// Says when there is a better connection.
+            var watched: HTTPConnection?
             /// Under way, or done: a better connection is asked once.
             var asking: Task<Outcome, Never>?
             /// There, and not read from yet.
@@ -58,17 +69,15 @@
             var reason: (any Error)?
         }
 
-        private let rest: RestOfBody?
         private let requests: Requests
         private let state: Locked<State>
 
         /// - Parameters:
-        ///   - rest: nil where the rest can't be asked for.
-        ///   - retries: how often it is asked for because a connection broke.
-        init(_ carrier: Carrier, _ rest: RestOfBody?, retries: Int, _ requests: Requests) {
-            self.rest = rest
+        ///   - response: the answer's head.
+        ///   - retries: how often the rest is asked for because a connection broke.
+        init(_ carrier: Carrier, of response: HTTPResponse, retries: Int, _ requests: Requests) {
             self.requests = requests
-            state = Locked(State(carrier: carrier, retriesLeft: retries))
+            state = Locked(State(carrier: carrier, rest: .open(response), retriesLeft: retries))
             watch(carrier)
         }
 
@@ -81,29 +90,11 @@
             return Task.isCancelled || error is Superseded ? CancellationError() : error
         }
 
-        /// The body has so many bytes, and perhaps more.
-        ///
-        /// - Throws: where the first answer has named fewer.
-        func checkLength(atLeast received: Int64) throws(MultipathHTTPError) {
-            guard let rest, received > rest.length else { return }
-            throw MultipathHTTPError(
-                .malformedAnswer, "more bytes arrived than the \(rest.length) that the server named")
-        }
-
-        /// The body has so many bytes.
-        ///
-        /// - Throws: where the first answer has named more.
-        func checkLength(_ received: Int64) throws(MultipathHTTPError) {
-            guard let rest, received < rest.length else { return }
-            throw MultipathHTTPError(
-                .bodyCutShort, "\(received) bytes arrived where the server named \(rest.length)")
-        }
-
         // MARK: The reader
 
         /// What brings the rest after an error; nil where nothing does.
         func continuation(after error: any Error) async -> Continuation? {
-            guard let rest, !(error is CancellationError) else { return nil }
+            guard !(error is CancellationError), let rest = rest() else { return nil }
             if let asking = state.withLock({ $0.asking }), case .found(let found) = await outcome(of: asking)
             {
                 return take(found)
@@ -148,7 +139,7 @@
                 return state.carrier
             }
             guard let old else { return nil }
-            unwatch(old)
+            unwatch()
             watch(found.carrier)
             found.carrier.exchange.countsFromNow(
                 on: found.carrier.lease, twice: old.position - found.carrier.start)
@@ -158,7 +149,8 @@
         // MARK: Asking
 
         /// Asks for the rest over a better connection, where enough is to come.
-        private func improve(_ rest: RestOfBody) {
+        private func improve() {
+            guard let rest = rest() else { return }
             state.withLock { state in
                 let old = state.carrier
                 guard !state.isOver, state.asking == nil, !old.exchange.isOver,
@@ -193,7 +185,8 @@
                 return (error as? MultipathHTTPError)?.isTransient == true ? .broken : .unavailable
             }
             let continuation = Continuation(
-                carrier: Carrier(lease: lease, exchange: exchange, start: start), parts: head.parts)
+                carrier: Carrier(lease: lease, exchange: exchange, start: start), parts: head.parts,
+                length: rest.length)
             let isWanted = state.withLock { state in
                 guard !state.isOver, rest.isContinued(by: head.response, after: start) else { return false }
                 state.next = continuation
@@ -207,15 +200,30 @@
         /// Another connection brings the rest.
         private struct Superseded: Error {}
 
-        private func watch(_ carrier: Carrier) {
-            guard let rest, rest.length - carrier.start >= RestOfBody.leastMoved else { return }
-            carrier.lease.connection.whenSuperseded(self) { [weak self] in self?.improve(rest) }
+        /// The rest, where it can be asked for.
+        private func rest() -> RestOfBody? {
+            state.withLock { state in
+                switch state.rest {
+                case .known(let rest): return rest
+                case .open(let response):
+                    let rest = RestOfBody(of: response, after: state.carrier.exchange)
+                    state.rest = .known(rest)
+                    return rest
+                }
+            }
         }
 
-        private func unwatch(_ carrier: Carrier) {
-            guard rest != nil else { return }
-            carrier.lease.connection.whenSuperseded(self, nil)
+        private func watch(_ carrier: Carrier) {
+            // A short answer has come whole with its head.
+            guard !carrier.exchange.isOver else { return }
+            let connection = carrier.lease.connection
+            state.withLock { $0.watched = connection }
+            connection.whenSuperseded(self) { [weak self] in self?.improve() }
+            // The body may have ended meanwhile.
+            if state.withLock({ $0.isOver }) { connection.whenSuperseded(self, nil) }
         }
+
+        private func unwatch() { state.withLock { $0.watched.take() }?.whenSuperseded(self, nil) }
 
         // MARK: The request
 
@@ -230,13 +238,15 @@
         }
 
         private func close(_ reason: (any Error)? = nil) -> [Exchange] {
-            let (carrier, next) = state.withLock { state in
-                if !state.isOver { (state.isOver, state.reason) = (true, reason) }
+            let exchanges = state.withLock { state -> [Exchange] in
+                // It is said where the body ends, where its reader goes and where the caller returns.
+                guard !state.isOver else { return [] }
+                (state.isOver, state.reason) = (true, reason)
                 state.asking?.cancel()
-                return (state.carrier, state.next)
+                return [state.carrier.exchange] + (state.next.map { [$0.carrier.exchange] } ?? [])
             }
-            unwatch(carrier)
-            return [carrier.exchange] + (next.map { [$0.carrier.exchange] } ?? [])
+            unwatch()
+            return exchanges
         }
     }
 #endif

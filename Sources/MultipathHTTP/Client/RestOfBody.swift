@@ -26,6 +26,13 @@
         /// In bytes.
         let length: Int64
 
+        /// - Returns: nil where the rest can't be asked for.
+        init?(of response: HTTPResponse, after exchange: Exchange) {
+            // The content of a GET is a part of what it asks for, if of anything.
+            guard case .none = exchange.outgoing else { return nil }
+            self.init(of: response, to: exchange.request)
+        }
+
         /// - Parameter request: as it went out.
         /// - Returns: nil where the rest can't be asked for.
         init?(of response: HTTPResponse, to request: HTTPRequest) {

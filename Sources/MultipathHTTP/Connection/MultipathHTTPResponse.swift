@@ -49,6 +49,8 @@
             private var received: Int64 = 0
             /// Where in the body the next part begins: earlier where another connection brings the rest, and both have brought some.
             private var position: Int64 = 0
+            /// How long the body is, as its first answer has said; nil while that brings it, of which the protocol says the same.
+            private var length: Int64?
 
             init(_ source: ResponseBodySource, _ parts: Exchange.Parts) {
                 self.source = source
@@ -64,7 +66,7 @@
                     do {
                         guard let part = try await parts.next() else {
                             try exchange.ensureComplete()
-                            try source.checkLength(received)
+                            try checkLength(isWhole: true)
                             // The rest may have been asked for, and is here.
                             source.end()
                             return nil
@@ -75,8 +77,20 @@
                             throw source.reason(after: error)
                         }
                         (exchange, parts) = (rest.carrier.exchange, rest.parts.makeAsyncIterator())
-                        position = rest.carrier.start
+                        (position, length) = (rest.carrier.start, rest.length)
                     }
+                }
+            }
+
+            private func checkLength(isWhole: Bool) throws(MultipathHTTPError) {
+                guard let length else { return }
+                guard position <= length else {
+                    throw MultipathHTTPError(
+                        .malformedAnswer, "more bytes arrived than the \(length) that the server named")
+                }
+                guard !isWhole || received == length else {
+                    throw MultipathHTTPError(
+                        .bodyCutShort, "\(received) bytes arrived where the server named \(length)")
                 }
             }
 
@@ -85,7 +99,7 @@
                 var part = part
                 let known = Swift.min(Int(received - position), part.readableBytes)
                 position += Int64(part.readableBytes)
-                try source.checkLength(atLeast: position)
+                try checkLength(isWhole: false)
                 received = Swift.max(received, position)
                 part.moveReaderIndex(forwardBy: known)
                 return part.readableBytes > 0 ? part : nil

@@ -45,15 +45,25 @@
         var total: Int64?
 
         init?(_ field: String?) {
-            guard let field,
-                let match = field.wholeMatch(of: #/bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)/#)
-            else { return nil }
-            start = match.1.flatMap { Int64($0) }
-            last = match.2.flatMap { Int64($0) }
-            total = Int64(match.3)
-            if let start, let last {
-                guard last >= start, total.map({ last < $0 }) ?? true else { return nil }
+            guard let field, field.hasPrefix("bytes ") else { return nil }
+            let halves = field.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+            guard halves.count == 2 else { return nil }
+            if halves[1] != "*" {
+                guard let total = Self.number(halves[1]) else { return nil }
+                self.total = total
             }
+            guard halves[0] != "*" else { return }
+            let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).map(Self.number)
+            guard ends.count == 2, let start = ends[0], let last = ends[1], last >= start,
+                total.map({ last < $0 }) ?? true
+            else { return nil }
+            (self.start, self.last) = (start, last)
+        }
+
+        /// Digits and nothing else, and no more than fit.
+        private static func number(_ text: Substring) -> Int64? {
+            guard text.utf8.count <= 18, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+            return Int64(text)
         }
     }
 
