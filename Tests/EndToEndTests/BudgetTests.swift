@@ -38,7 +38,8 @@ extension Labs {
         func shared() throws {
             let outcome = try run(
                 """
-                download 5000 > one & download 5000 > two & wait
+                # One may starve beside the other, and goes on after it when its retransmission timer says so.
+                download 20000 > one & download 20000 > two & wait
                 cat one two; echo "used $(used)"
                 """)
             let carried = carried(outcome)

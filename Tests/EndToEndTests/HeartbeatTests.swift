@@ -20,8 +20,9 @@ extension Labs {
                 if words.count == 2 { facts[words[0]] = Int(words[1]) }
             }
             print("measured: NAT of \(limit) ms: \(facts)")
-            // Under load a ping leaves later than planned; what it proves is measured, not planned.
-            #expect(facts["interval"].map { $0 >= limit * 6 / 10 && $0 < limit } == true, "\(outcome)")
+            // Under load a ping leaves later than planned; what it proves is measured, not planned. The translator counts from the
+            // answer, a round trip after the ping.
+            #expect(facts["interval"].map { $0 >= limit * 6 / 10 && $0 <= limit + 50 } == true, "\(outcome)")
             #expect(facts["deaths"].map { $0 <= 5 } == true, "\(outcome)")
             // One, where the machine stood still for longer than the margin.
             #expect(facts["deaths_after_settling"].map { $0 <= 1 } == true, "\(outcome)")
