@@ -31,6 +31,21 @@
             #expect(try await socket.receive() == .text("hi"))
         }
 
+        @Test("takes frames that come in one piece with the answer and the connection's end")
+        func earlyEnd() async throws {
+            // The client sees all three at once only where it is late.
+            for _ in 0..<50 {
+                let opened = try await opening(
+                    of: {
+                        WebSocketKey.acceptance(of: $0) + [0x81, 2, UInt8(ascii: "h"), UInt8(ascii: "i")]
+                    },
+                    closes: true)
+                let socket = try opened.get()
+                #expect(try await socket.receive() == .text("hi"))
+                await #expect(throws: WebSocketError.self) { try await socket.receive() }
+            }
+        }
+
         @Test("refuses a wrong Sec-WebSocket-Accept, and an answer without one")
         func wrongAccept() async throws {
             for accept in ["Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n", ""] {

@@ -101,7 +101,12 @@
                     // The head, which the recorder has, says why.
                     channel.eventLoop.makeFailedFuture(WebSocketError.invalidAnswer("no upgrade"))
                 })
-            try channel.pipeline.syncOperations.addHandlers([encoder, decoder, answer, upgrade])
+            let end = EndHolder(answer)
+            try channel.pipeline.syncOperations.addHandlers([end, encoder, decoder, answer, upgrade])
+            let bound = NIOLoopBound(end, eventLoop: channel.eventLoop)
+            // A turn of the loop later the frames that came with the answer have gone where they belong.
+            upgrade.upgradeResultFuture.whenComplete { _ in bound.eventLoop.execute { bound.value.release() }
+            }
             return upgrade.upgradeResultFuture
         }
 
@@ -126,12 +131,58 @@
         }
     }
 
+    /// Has the connection's end wait until the change of protocols is over: a server may accept, send and close at once, and HTTP's decoder
+    /// drops the frames that came together with the answer when it hears of the end first.
+    private final class EndHolder: ChannelInboundHandler, RemovableChannelHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let answer: AnswerRecorder
+        private var context: ChannelHandlerContext?
+        private var held: [(ChannelHandlerContext) -> Void] = []
+        private var isOpen = false
+
+        init(_ answer: AnswerRecorder) { self.answer = answer }
+
+        func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+        /// The channel is closed: those after it are told by their removal.
+        func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+        func channelInactive(context: ChannelHandlerContext) { pass(context) { $0.fireChannelInactive() } }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if event as? ChannelEvent == .inputClosed {
+                pass(context) { $0.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+            } else {
+                context.fireUserInboundEventTriggered(event)
+            }
+        }
+
+        private func pass(
+            _ context: ChannelHandlerContext, _ event: @escaping (ChannelHandlerContext) -> Void
+        ) {
+            if !isOpen, answer.head?.status == .switchingProtocols {
+                held.append(event)
+            } else {
+                event(context)
+            }
+        }
+
+        func release() {
+            isOpen = true
+            guard let context else { return }
+            for event in held { event(context) }
+            held = []
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        }
+    }
+
     /// Keeps the head of the server's answer, for an error that says what it was.
     private final class AnswerRecorder: ChannelInboundHandler, RemovableChannelHandler {
         typealias InboundIn = HTTPClientResponsePart
         typealias InboundOut = HTTPClientResponsePart
 
-        private var head: HTTPResponseHead?
+        private(set) var head: HTTPResponseHead?
         private var firstError: (any Error)?
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
