@@ -337,7 +337,7 @@ let package = Package(
             path: "Tests/RaceStorm", swiftSettings: strict),
         // What tests need another process for: one that lacks a right, or that is killed.
         .executableTarget(
-            name: "subflow-probe", dependencies: ["LinuxNet", "PathCore"], path: "Tests/SubflowProbe",
+            name: "subflow-probe", dependencies: ["LinuxNet", "PathCore", "CLab"], path: "Tests/SubflowProbe",
             swiftSettings: strict),
         // A client in a lab, whose paths it lets go bad.
         .executableTarget(

@@ -60,8 +60,11 @@ package struct ProgramLaunch {
         launch.context = Unmanaged.passUnretained(context).toOpaque()
         launch.policy = { channel, page, context in
             guard let context, let page else { return }
-            let known = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
-            ProgramPolicy(channel: channel, page: page, known.configuration, console: known.console).run()
+            // Where there is no thread for it the trap goes on without.
+            _ = ForkedProcess.goOn {
+                let known = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
+                ProgramPolicy(channel: channel, page: page, known.configuration, console: known.console).run()
+            }
         }
         var failure: CInt = 0
         let status = trap_run(&launch, &failure)

@@ -183,10 +183,11 @@ enum Abuse {
         tell("a client that never reads", isServed ? "served" : "end")
         let storm = try welcomed(path)
         var refusals: [String: Int] = [:]
-        for _ in 0..<3_000 {
+        // More than its rate allows, also of a machine that is slow.
+        for _ in 0..<10_000 where refusals["too_fast"] == nil {
             let socket = try StreamSocket(.ipv4, .mptcp)
             refusals[storm.request(.prepare, passing: socket.descriptor.number), default: 0] += 1
         }
-        tell("3,000 sockets at once", refusals["too_fast", default: 0] > 0 ? "too_fast" : "\(refusals)")
+        tell("sockets without a pause", refusals["too_fast"] == nil ? "\(refusals)" : "too_fast")
     }
 }

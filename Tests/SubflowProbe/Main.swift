@@ -10,12 +10,15 @@
 //   squat NAME…         listens under names of Unix sockets, takes no connection, and leaves no room for any
 //   stall               holds the event thread for a tenth of a second
 //   forge FOLDER        writes a journal's entry: "kernel"
+//   forked              has two threads of a forked child want a lock at once
 //   flood SECONDS       has the first connection that is accepted announce addresses without a pause; prints how many
 
+import CLab
 import CLinux
 import Glibc
 import LinuxNet
 import PathCore
+import Synchronization
 
 @main
 enum SubflowProbe {
@@ -70,10 +73,11 @@ enum SubflowProbe {
             try EventThread.shared.perform { () throws(SystemError) in _ = usleep(500_000) }
             print("done")
         case "forge": forge(arguments[1])
+        case "forked": forked()
         case "flood": try flood(.seconds(Int(arguments[1])!))
         default:
             fatalError(
-                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | squat NAME… | forge FOLDER | flood SECONDS"
+                "usage: subflow-probe level | order | make COUNT FOLDER | hold FOLDER | time COUNT | claim | squat NAME… | forge FOLDER | forked | flood SECONDS"
             )
         }
     }
@@ -127,6 +131,37 @@ enum SubflowProbe {
             if (try? commands.announce(token, .init(address, id: UInt8(number)))) != nil { count += 1 }
         }
         say("\(count)")
+    }
+
+    /// Swift's own lock: Locked is the C library's.
+    private static let count = Mutex(0)
+
+    private static func forked() -> Never {
+        // From its first lock on this thread has a number, as Swift knows it.
+        count.withLock { $0 += 1 }
+        let child = mp_fork()
+        guard child == 0 else {
+            var status: CInt = 0
+            while waitpid(child, &status, 0) < 0, errno == EINTR {}
+            exit(status == 0 ? 0 : 1)
+        }
+        let failure = ForkedProcess.goOn {
+            let isHeld = Locked(false)
+            try? OwnThread.start("other") {
+                while !isHeld.withLock({ $0 }) { _ = usleep(1_000) }
+                count.withLock { $0 += 1 }
+            }
+            // Long enough for the other to wait in the kernel.
+            count.withLock { _ in
+                isHeld.withLock { $0 = true }
+                _ = usleep(100_000)
+            }
+            while count.withLock({ $0 }) < 2 { _ = usleep(1_000) }
+            say("both")
+            exit(0)
+        }
+        say("\(failure)")
+        exit(1)
     }
 
     private static func forge(_ folder: String) {

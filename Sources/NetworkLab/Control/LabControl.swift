@@ -110,21 +110,21 @@ public enum LabControl {
     }
 
     /// Listens under a name with this process's number.
-    static func listen() throws(SystemError) -> Descriptor {
+    static func listen() throws(SystemError) -> Listener {
         let name = "\(namePrefix)\(ChildProcess.ownNumber)"
         do throws(SystemError) {
-            return try LocalSocket.listen(name)
+            return Listener(try LocalSocket.listen(name))
         } catch  where error.isTaken {
             // Another user's: a process number is known before its process is there.
             var random = SystemRandomNumberGenerator()
-            return try LocalSocket.listen("\(name)-\(String(random.next(), radix: 36))")
+            return Listener(try LocalSocket.listen("\(name)-\(String(random.next(), radix: 36))"))
         }
     }
 
     // MARK: Inside the lab
 
     /// Answers from now on, in the client host and where the lab was started.
-    static func serve(_ lab: Lab, outside: consuming Descriptor) {
+    static func serve(_ lab: Lab, outside: Listener) {
         serve(lab, on: outside)
         // The first of the lab's processes has number 1 inside.
         if let inside = try? lab.hosts.client.run({ () throws(SystemError) in try listen() }) {
@@ -132,8 +132,7 @@ public enum LabControl {
         }
     }
 
-    private static func serve(_ lab: Lab, on listener: consuming Descriptor) {
-        let listener = Shared(listener)
+    private static func serve(_ lab: Lab, on listener: Listener) {
         Lab.thread.submit {
             _ = try? Lab.thread.add(listener.descriptor.number, for: .readable) { _ in
                 guard let socket = LocalSocket.accept(listener.descriptor) else { return }
@@ -145,7 +144,8 @@ public enum LabControl {
         }
     }
 
-    private final class Shared: Sendable {
+    /// A socket that can be asked at, until this goes.
+    final class Listener: Sendable {
         let descriptor: Descriptor
         init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
     }

@@ -49,17 +49,27 @@ public enum LabProcess {
             defer { folder.remove() }
             return wait(for: child)
         case .child:
-            do {
-                let lab = try Lab(plan, LabSettings(folder: folder.settings))
-                LabControl.serve(lab, outside: control)
-                ProcessEnvironment.exit(try run(lab, command, trace, options))
-            } catch let error as Unstartable {
-                StandardError.write("mplab: \(error.error)")
-                ProcessEnvironment.exit(127)
-            } catch {
-                StandardError.write("mplab: \(error)")
-                ProcessEnvironment.exit(1)
-            }
+            let failure = ForkedProcess.goOn { begin(plan, folder, control, command, trace, options) }
+            StandardError.write("mplab: \(failure)")
+            ProcessEnvironment.exit(1)
+        }
+    }
+
+    private static func begin(
+        _ plan: LabPlan, _ folder: LabFolder, _ control: LabControl.Listener, _ command: [String],
+        _ trace: TraceFile?,
+        _ options: Options
+    ) -> Never {
+        do {
+            let lab = try Lab(plan, LabSettings(folder: folder.settings))
+            LabControl.serve(lab, outside: control)
+            ProcessEnvironment.exit(try run(lab, command, trace, options))
+        } catch let error as Unstartable {
+            StandardError.write("mplab: \(error.error)")
+            ProcessEnvironment.exit(127)
+        } catch {
+            StandardError.write("mplab: \(error)")
+            ProcessEnvironment.exit(1)
         }
     }
 
