@@ -24,7 +24,7 @@ package enum Isolation {
     /// Programs keep their user: its number is mapped to itself, and the capabilities that networking needs
     /// are kept across exec. So ssh finds its keys, and no program tries to drop what root would have.
     ///
-    /// Call it before any other thread exists.
+    /// Call it before any other thread exists. The child goes on by `ForkedProcess.goOn`, before it makes another.
     package static func split() throws -> Side {
         let (user, group) = (geteuid(), getegid())
         if mp_may_administer() == 0 { try makeUserNamespace(user, group) }

@@ -57,8 +57,7 @@ public enum LabProcess {
 
     private static func begin(
         _ plan: LabPlan, _ folder: LabFolder, _ control: LabControl.Listener, _ command: [String],
-        _ trace: TraceFile?,
-        _ options: Options
+        _ trace: TraceFile?, _ options: Options
     ) -> Never {
         do {
             let lab = try Lab(plan, LabSettings(folder: folder.settings))
