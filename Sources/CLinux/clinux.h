@@ -217,14 +217,6 @@ static inline socklen_t mp_abstract_address(struct sockaddr_un *address, const c
 
 static inline void mp_name_this_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-// Starts a thread, and does nothing any more on this one. Returns only where there is no thread, an error number.
-static inline int mp_hand_over_to_thread(void *(*body)(void *), void *context) {
-    pthread_t thread;
-    int failure = pthread_create(&thread, NULL, body, context);
-    while (failure == 0) pause();
-    return failure;
-}
-
 // Sequenced packets between processes of one machine. The macros of control messages are not reachable from Swift.
 
 // The kernel passes up to 253 descriptors in one packet (SCM_MAX_FD, include/net/scm.h). What finds no room here it closes in

@@ -60,10 +60,15 @@ package struct ProgramLaunch {
         launch.context = Unmanaged.passUnretained(context).toOpaque()
         launch.policy = { channel, page, context in
             guard let context, let page else { return }
-            // Where there is no thread for it the trap goes on without.
-            _ = ForkedProcess.goOn {
-                let known = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
-                ProgramPolicy(channel: channel, page: page, known.configuration, console: known.console).run()
+            let known = Unmanaged<Context>.fromOpaque(context).takeUnretainedValue()
+            do throws(SystemError) {
+                try ForkedProcess.goOn {
+                    ProgramPolicy(channel: channel, page: page, known.configuration, console: known.console)
+                        .run()
+                }
+            } catch {
+                // The trap goes on without.
+                return
             }
         }
         var failure: CInt = 0

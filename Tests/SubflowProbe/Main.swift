@@ -73,7 +73,7 @@ enum SubflowProbe {
             try EventThread.shared.perform { () throws(SystemError) in _ = usleep(500_000) }
             print("done")
         case "forge": forge(arguments[1])
-        case "forked": forked()
+        case "forked": try forked()
         case "flood": try flood(.seconds(Int(arguments[1])!))
         default:
             fatalError(
@@ -133,10 +133,9 @@ enum SubflowProbe {
         say("\(count)")
     }
 
-    /// Swift's own lock: Locked is the C library's.
-    private static let count = Mutex(0)
-
-    private static func forked() -> Never {
+    private static func forked() throws -> Never {
+        // Swift's own lock: Locked is the C library's.
+        let count = Mutex(0)
         // From its first lock on this thread has a number, as Swift knows it.
         count.withLock { $0 += 1 }
         let child = mp_fork()
@@ -145,11 +144,16 @@ enum SubflowProbe {
             while waitpid(child, &status, 0) < 0, errno == EINTR {}
             exit(status == 0 ? 0 : 1)
         }
-        let failure = ForkedProcess.goOn {
+        try ForkedProcess.goOn {
             let isHeld = Locked(false)
-            try? OwnThread.start("other") {
-                while !isHeld.withLock({ $0 }) { _ = usleep(1_000) }
-                count.withLock { $0 += 1 }
+            do throws(SystemError) {
+                try OwnThread.start("other") {
+                    while !isHeld.withLock({ $0 }) { _ = usleep(1_000) }
+                    count.withLock { $0 += 1 }
+                }
+            } catch {
+                say("\(error)")
+                exit(1)
             }
             // Long enough for the other to wait in the kernel.
             count.withLock { _ in
@@ -160,8 +164,6 @@ enum SubflowProbe {
             say("both")
             exit(0)
         }
-        say("\(failure)")
-        exit(1)
     }
 
     private static func forge(_ folder: String) {

@@ -12,20 +12,17 @@ package enum Isolation {
         package let description: String
     }
 
-    /// Which of the two processes returned from `split`.
-    package enum Side: Sendable {
-        case parent(child: ProcessNumber)
-        case child
-    }
-
     /// Puts the process into a mount, network and process namespace, with a user namespace around them
-    /// where it may not have them otherwise, and goes on in two processes.
+    /// where it may not have them otherwise, and forks a child.
     ///
     /// Programs keep their user: its number is mapped to itself, and the capabilities that networking needs
     /// are kept across exec. So ssh finds its keys, and no program tries to drop what root would have.
     ///
-    /// Call it before any other thread exists. The child goes on by `ForkedProcess.goOn`, before it makes another.
-    package static func split() throws -> Side {
+    /// Call it before any other thread exists.
+    ///
+    /// - Parameter inner: what the child does, on a thread of its own (`ForkedProcess`).
+    /// - Returns: the child, and only in the parent. It throws in the child, too, where that can't begin.
+    package static func split(_ inner: @escaping () -> Never) throws -> ProcessNumber {
         let (user, group) = (geteuid(), getegid())
         if mp_may_administer() == 0 { try makeUserNamespace(user, group) }
         try attempt("make namespaces") {
@@ -38,7 +35,7 @@ package enum Isolation {
         let child = try systemCall("fork") { mp_fork() }
         if child > 0 {
             close(ends[0])
-            return .parent(child: child)
+            return child
         }
         close(ends[1])
         try systemCall("end with the parent") { mp_end_with_parent(ends[0]) }
@@ -48,7 +45,7 @@ package enum Isolation {
         try systemCall("mount /proc") {
             mount("proc", "/proc", "proc", UInt(MS_NOSUID | MS_NODEV | MS_NOEXEC), nil)
         }
-        return .child
+        try ForkedProcess.goOn(inner)
     }
 
     private static func makeUserNamespace(_ user: uid_t, _ group: gid_t) throws {

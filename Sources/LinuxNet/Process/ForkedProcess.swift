@@ -1,5 +1,3 @@
-import CLinux
-
 /// A child that was forked and goes on in Swift, without an exec.
 ///
 /// Swift's locks name their holder by a thread number that each thread asks the kernel for at its first lock, and keeps:
@@ -11,20 +9,12 @@ package enum ForkedProcess {
     /// Runs what the child does on a thread that no fork has copied. The calling one, which must be the child's only, does nothing any
     /// more; signals are taken as it took them.
     ///
-    /// - Returns: only where there can be no thread, why: EAGAIN.
-    package static func goOn(_ body: @escaping () -> Never) -> SystemError {
-        let body = Unmanaged.passRetained(Body(body))
-        let failure = mp_hand_over_to_thread(
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-            }, body.toOpaque())
-        body.release()
-        return SystemError("make a thread", errno: failure)
-    }
-
-    private final class Body {
-        let run: () -> Never
-        init(_ run: @escaping () -> Never) { self.run = run }
+    /// - Throws: EAGAIN where there is no thread for it.
+    package static func goOn(_ body: @escaping () -> Never) throws(SystemError) -> Never {
+        // Handed over: the calling thread touches nothing of it again.
+        nonisolated(unsafe) let body = body
+        let failure = BlockingCalls.makeThread { body() }
+        if failure != 0 { throw SystemError("make a thread", errno: failure) }
+        ThreadPause.forever()
     }
 }

@@ -34,27 +34,15 @@ public enum LabProcess {
         let trace = try options.trace.map { path throws(SystemError) in try TraceFile(path) }
         let folder = try LabFolder.make()
         WaitingSignals.block()
-        let side: Isolation.Side
-        do {
-            try LabSettings.begin(plan, in: folder.settings)
-            side = try split()
-        } catch {
-            folder.remove()
-            throw error
-        }
-        switch side {
-        case .parent(let child):
-            // The lab answers at this name; this process must not keep it when the lab has ended.
-            _ = consume control
-            defer { folder.remove() }
-            return wait(for: child)
-        case .child:
-            let failure = ForkedProcess.goOn { begin(plan, folder, control, command, trace, options) }
-            StandardError.write("mplab: \(failure)")
-            ProcessEnvironment.exit(1)
-        }
+        defer { folder.remove() }
+        try LabSettings.begin(plan, in: folder.settings)
+        let child = try split { begin(plan, folder, control, command, trace, options) }
+        // The lab answers at this name; this process must not keep it when the lab has ended.
+        _ = consume control
+        return wait(for: child)
     }
 
+    /// The inner process, from its beginning to its end.
     private static func begin(
         _ plan: LabPlan, _ folder: LabFolder, _ control: LabControl.Listener, _ command: [String],
         _ trace: TraceFile?, _ options: Options
@@ -76,9 +64,9 @@ public enum LabProcess {
         var error: SystemError
     }
 
-    private static func split() throws -> Isolation.Side {
+    private static func split(_ inner: @escaping () -> Never) throws -> ProcessNumber {
         do {
-            return try Isolation.split()
+            return try Isolation.split(inner)
         } catch let error as Isolation.Forbidden {
             throw Failure(description: error.description)
         } catch let error as SystemError {
