@@ -174,6 +174,29 @@ struct ConnectionFollowerTests {
         _ = socket.report
     }
 
+    @Test("is sampled once a second where glances would be enough: its books are kept")
+    func glances() async throws {
+        let world = try World()
+        let socket = try await world.connect()
+        let follower = try socket.follow()
+        await follower.settled()
+        /// Whether nothing more than a glance is taken after something was written.
+        func isGlance() -> Bool {
+            follower.written.store(MonotonicTime.now.nanoseconds, ordering: .relaxed)
+            if case .nothingWaits = follower.look(mayGlance: true) { return true }
+            return false
+        }
+        for _ in 0..<2 {
+            let start = MonotonicTime.now
+            #expect(isGlance())
+            try await Program.wait("a sample") { !isGlance() }
+            #expect(start.duration(to: .now) >= ConnectionFollower.longestGlance)
+        }
+        #expect(isGlance())
+        follower.stop()
+        _ = socket.report
+    }
+
     @Test("lets go of the socket in the moment it is stopped, also with samples under way")
     func stop() async throws {
         let world = try World()
