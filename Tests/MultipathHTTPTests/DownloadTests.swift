@@ -115,6 +115,30 @@
             await changed.close()
         }
 
+        @Test("keeps what was written where the disk is full, and goes on from there")
+        func full() async throws {
+            let long = (0..<12).reduce(into: Data()) { long, _ in long += data }
+            let server = try await server(long, piece: long.count)
+            try await inFolder { file in
+                // A limit on the size of files stands for the disk; the signal that comes with it is ignored.
+                let result = try await Program.run([
+                    "/bin/bash", "-c", "trap '' XFSZ; ulimit -f 2500; exec \"$@\"", "bash",
+                    Program.product("httpprobe"), "download", server.url(), file,
+                ])
+                #expect(result.status == 1, "\(result.errors)")
+                #expect(content(file + ".part") == long.prefix(2_560_000))
+                let resumed = Locked<Int64>(0)
+                try await MultipathHTTPClient.withClient { client in
+                    try await client.download(server.url(), to: file) { progress in
+                        resumed.withLock { $0 = progress.resumed }
+                    }
+                }
+                #expect(resumed.withLock { $0 } == 2_560_000)
+                #expect(content(file) == long)
+            }
+            await server.close()
+        }
+
         @Test("finds that all is there already")
         func complete() async throws {
             let server = try await server(data, piece: 1_000_000)

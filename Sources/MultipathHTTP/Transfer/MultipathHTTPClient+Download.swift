@@ -83,6 +83,8 @@
         let progress: @Sendable (TransferProgress) -> Void
         let resumed: Int64
         var transferred: Int64 = 0
+        /// What is being written while more arrives, and how many bytes that is.
+        private var writing: (Task<Void, any Error>, Int)?
 
         init(
             machine: DownloadMachine, file: RandomAccessFile, note: TransferNote<DownloadMachine.Note>,
@@ -127,29 +129,47 @@
             do {
                 for try await part in body {
                     waiting.append(part)
-                    if waiting.areDue { try await write(&waiting) }
+                    guard waiting.areDue else { continue }
+                    let isFast = waiting.areMany
+                    try await write(&waiting)
+                    // On a slow path each part is told of when it is there.
+                    if !isFast { try await settle() }
                 }
             } catch {
                 // What has arrived is gone on from.
                 try await write(&waiting)
+                try await settle()
                 throw error
             }
             try await write(&waiting)
+            try await settle()
             try machine.checkLength()
             return true
         }
 
+        /// Has what has arrived written, once that is done with what came before: two batches are in memory at most.
         private mutating func write(_ waiting: inout WaitingParts) async throws {
+            // First: where what comes before it can't be written, it has no place.
             let (parts, count) = waiting.drain()
+            try await settle()
             guard count > 0 else { return }
             let (file, offset) = (file, machine.received)
-            try await onFileThread {
-                var place = offset
-                for part in parts {
-                    try file.write(part, at: place)
-                    place += Int64(part.readableBytes)
+            let batch = Task {
+                try await onFileThread {
+                    var place = offset
+                    for part in parts {
+                        try file.write(part, at: place)
+                        place += Int64(part.readableBytes)
+                    }
                 }
             }
+            writing = (batch, count)
+        }
+
+        /// Waits until nothing is being written any more, and tells of it.
+        private mutating func settle() async throws {
+            guard let (batch, count) = writing.take() else { return }
+            try await batch.value
             machine.ingest(bytes: count)
             transferred += Int64(count)
             progress(
@@ -194,9 +214,11 @@
             count += part.readableBytes
         }
 
+        var areMany: Bool { count >= Self.most || parts.count >= Self.mostParts }
+
         /// The first part is, too: who watches sees that it has begun.
         var areDue: Bool {
-            guard count < Self.most, parts.count < Self.mostParts, let lastDrain else { return true }
+            guard !areMany, let lastDrain else { return true }
             return ContinuousClock.now - lastDrain >= Self.longest
         }
 
