@@ -145,7 +145,8 @@
     /// Says to the connection whether answers are awaited, and with that whether silence means anything. It does not say it for each
     /// of many small requests: the end of one is mostly the beginning of the next.
     private final class Expectation {
-        private static let patience = TimeAmount.milliseconds(250)
+        /// Shorter than the silence after which a peer is shown another subflow, or a lone path is asked.
+        private static let patience = TimeAmount.milliseconds(200)
 
         private var connection: MultipathConnection?
         private var active = 0

@@ -237,6 +237,27 @@ struct StoryTests {
         #expect(world.chunksRead(by: .client) - before >= 48)
     }
 
+    @Test(
+        "asks nothing, and shows no other way, where a stream ends with what was awaited", arguments: [1, 2],
+        MultipathMode.allCases)
+    func answered(paths: Int, mode: MultipathMode) {
+        func orders(tells: Bool) -> [String] {
+            var story = Self.free()
+            story.mode = mode
+            if paths == 1 { story.paths = [.wifi()] }
+            story.traffic = SimulatedTraffic([
+                (.zero, .download(every: .milliseconds(20))), (.seconds(2), .idle),
+            ])
+            if tells { story.changes = [(.milliseconds(500), .awaits(true)), (.seconds(2), .awaits(false))] }
+            return story.run(until: .seconds(60)).lines(from: .seconds(2))
+                .filter { $0.hasPrefix("probe wlan0") || $0.hasPrefix("create") }
+        }
+        // To measure paths is a mode's own matter.
+        if mode != .interactive { #expect(orders(tells: true).isEmpty) }
+        #expect(orders(tells: true).count { $0.hasPrefix("create") } == 0)
+        #expect(orders(tells: false).contains { $0.hasPrefix("create") })
+    }
+
     @Test("asks about a stream that stops, which needs no data of its own")
     func download() throws {
         var story = Self.free()
