@@ -137,7 +137,8 @@ public final class MultipathConnection: Sendable {
     /// Whether bytes are awaited: an answer, the rest of a download. While it is set, silence makes this
     /// connection ask whether the peer is still there, by a handshake over the same path that is reset half open:
     /// after about 100 ms at first, then ever less often. Over MPTCP a path that does not answer is left for another; of
-    /// plain TCP `viabilityChanged` tells. Without it a path that is lost in silence is noticed only when something is sent.
+    /// plain TCP `viabilityChanged` tells. Without it a path that is lost in silence is noticed only when something is sent, or,
+    /// over MPTCP, where bytes came in steadily. Say false when all is there: what has come is no stream then that has stopped.
     public var expectsData: Bool {
         get { follower.expectsData }
         set { follower.expectsData = newValue }

@@ -28,8 +28,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
         /// Nil until the connection is followed.
         var machines: FollowerMachines?
         var newListeners: [@Sendable (ConnectionEvent) -> Void] = []
-        /// Nil until it was said.
-        var expectsData: Bool?
+        var expectsData = false
         /// The interface that carries the connection, where that was told; 0 for the one it came about over.
         var carrier: InterfaceIndex = 0
         /// Ends the connection where its rules do; nil where that is done here.
@@ -175,15 +174,14 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     /// Whether the connection's user waits for bytes: an answer, the rest of a download. While it is set, silence
     /// makes this ask whether the peer is still there, by a handshake over the same path that is reset half open,
     /// of which the peer's program sees nothing: after about 100 ms of silence at first, then ever less often. Over MPTCP a
-    /// path that does not answer is left for another; of plain TCP `viabilityChanged` tells. Once it was set silence means
-    /// nothing while it is not; before, that of an MPTCP connection's stream is asked about all the same.
+    /// path that does not answer is left for another; of plain TCP `viabilityChanged` tells. Say false when all is there:
+    /// what comes in steadily over MPTCP is asked about as well when it stops, unless that was said of it.
     public var expectsData: Bool {
-        get { expectation ?? false }
+        get { state.withLock { $0.expectsData } }
         set {
             let machines = state.withLock { state in
-                guard newValue != state.expectsData ?? false else { return FollowerMachines?.none }
-                state.expectsData = newValue
-                return state.machines
+                defer { state.expectsData = newValue }
+                return state.expectsData == newValue ? nil : state.machines
             }
             if let machines {
                 monitor.runtime.thread.submit { machines.ingestExpectation() }
@@ -192,9 +190,6 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             }
         }
     }
-
-    /// `expectsData`, and nil where that was never set.
-    var expectation: Bool? { state.withLock { $0.expectsData } }
 
     // MARK: What the connection's user hears
 

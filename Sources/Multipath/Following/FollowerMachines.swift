@@ -104,7 +104,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
             of: token, control: control, monitor: monitor, host: self)
         self.steering = steering
         steering.begin(firstSnapshot ?? snapshot, now: snapshot)
-        if let expectation = follower?.expectation { steering.expect(expectation) }
+        if follower?.expectsData == true { steering.expect(true) }
         // Now it can hear what is known of its peer already.
         runtime.steering.add(steering, isAlone: assignment.isAlone)
         firstSnapshot = nil

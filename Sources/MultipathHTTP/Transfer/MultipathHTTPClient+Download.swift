@@ -130,19 +130,15 @@
                 for try await part in body {
                     waiting.append(part)
                     guard waiting.areDue else { continue }
-                    let isFast = waiting.areMany
-                    try await write(&waiting)
                     // On a slow path each part is told of when it is there.
-                    if !isFast { try await settle() }
+                    if waiting.areMany { try await write(&waiting) } else { try await writeOut(&waiting) }
                 }
             } catch {
                 // What has arrived is gone on from.
-                try await write(&waiting)
-                try await settle()
+                try await writeOut(&waiting)
                 throw error
             }
-            try await write(&waiting)
-            try await settle()
+            try await writeOut(&waiting)
             try machine.checkLength()
             return true
         }
@@ -164,6 +160,12 @@
                 }
             }
             writing = (batch, count)
+        }
+
+        /// Has what has arrived written, and returns when it is.
+        private mutating func writeOut(_ waiting: inout WaitingParts) async throws {
+            try await write(&waiting)
+            try await settle()
         }
 
         /// Waits until nothing is being written any more, and tells of it.
@@ -214,6 +216,7 @@
             count += part.readableBytes
         }
 
+        /// Whether there is as much as one write is to have at most: the path is fast.
         var areMany: Bool { count >= Self.most || parts.count >= Self.mostParts }
 
         /// The first part is, too: who watches sees that it has begun.

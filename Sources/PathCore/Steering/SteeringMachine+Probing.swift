@@ -158,7 +158,7 @@ extension SteeringMachine {
                     reconciler.subflows[data].progress.excuse(at: now)
                 }
             }
-        } else if wasAsked, subflow.stream.isStream, expectation != .nothing,
+        } else if wasAsked, subflow.stream.isStream,
             subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup
         {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,

@@ -106,7 +106,7 @@ extension SteeringMachine {
         guard isAnswer || hadFailed else { return }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
-        if hadFailed, !paths[path].hasFailed, !progress.hasReceived, expectation != .nothing,
+        if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
             reconciler.subflows[id].stream.isFresh(at: now, tuning)
         {
             succeed(id, at: now)

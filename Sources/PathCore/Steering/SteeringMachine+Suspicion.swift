@@ -46,8 +46,8 @@ extension SteeringMachine {
 
     /// When a subflow's silence is to be probed; nil while that means nothing.
     func silenceDue(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime? {
-        // A peer that has ended has nothing more to say, and one that has said what was awaited need not.
-        guard !reconciler.peerHasEnded, expectation != .nothing,
+        // A peer that has ended has nothing more to say.
+        guard !reconciler.peerHasEnded,
             let due = subflow.silenceDue(awaitedSince: awaitedSince, at: now, tuning)
         else { return nil }
         guard alternative(to: subflow.path) == nil, let heard = subflow.stream.silence.heardAt else {

@@ -50,8 +50,8 @@ package struct SteeringMachine: Sendable {
     var outstanding: UInt64 = 0
     var lastActivity: MonotonicTime
     var stranding = Stranding()
-    /// What the connection's user has said of bytes that are to come.
-    private(set) var expectation = Expectation.untold
+    /// Since when the connection's user awaits bytes; nil while it does not.
+    private(set) var awaitedSince: MonotonicTime?
     /// When a stream was last heard that came over a path that was left, and is to go on over the next.
     var streamedAt: MonotonicTime?
     var sharedVerdicts: [PathVerdict] = []
@@ -89,20 +89,6 @@ package struct SteeringMachine: Sendable {
     /// Whether a path can be probed whether it lives.
     var probes: Bool { configuration.probes }
     var takesInput: Bool { hasBegun && !agenda.isOver }
-
-    /// What the connection's user says of bytes that are to come.
-    enum Expectation: Sendable, Hashable {
-        /// It never said: a stream's silence is strange all the same.
-        case untold
-        case awaited(since: MonotonicTime)
-        /// What was awaited is there: silence means nothing.
-        case nothing
-    }
-
-    /// Since when the connection's user awaits bytes; nil while it does not.
-    var awaitedSince: MonotonicTime? {
-        if case .awaited(let since) = expectation { since } else { nil }
-    }
 
     // MARK: Inputs
 
@@ -223,16 +209,15 @@ package struct SteeringMachine: Sendable {
         agenda.nextTimer = timers.next
     }
 
-    /// The user awaits bytes from now on, or does no more. Meanwhile silence means something, as it does in a stream; and from
-    /// then on nothing while none are awaited.
+    /// The user awaits bytes from now on, or does no more: what they came in was no stream then, or has ended. Meanwhile silence
+    /// means something, as it does in a stream.
     package mutating func expectData(_ expects: Bool, at now: MonotonicTime) {
-        guard takesInput else { return }
+        guard takesInput, expects != (awaitedSince != nil) else { return }
+        awaitedSince = expects ? now : nil
         guard expects else {
-            expectation = .nothing
-            return
+            streamedAt = nil
+            return reconciler.subflows.updateEach { $0.stream.ends() }
         }
-        guard awaitedSince == nil else { return }
-        expectation = .awaited(since: now)
         reconciler.subflows.updateEach { if $0.role == .data { $0.stream.awaits(at: now) } }
         agenda.endGlances()
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))

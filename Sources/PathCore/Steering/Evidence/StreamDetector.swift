@@ -63,6 +63,9 @@ struct StreamDetector: Sendable {
         expect(at: now)
     }
 
+    /// All that was awaited is there: it is none any more, until bytes come steadily again.
+    mutating func ends() { (isStream, run, streamedAt) = (false, 0, nil) }
+
     /// What did not come in time is given it anew: this machine did not run.
     mutating func excuse(at now: MonotonicTime) {
         if silence.heardAt != nil { expect(at: now) }
