@@ -65,6 +65,8 @@ enum SimulatedEvent {
     case snapshot
     case phase(Int)
     case tick(phase: Int)
+    /// The client's user may have all that it awaited.
+    case expectation
     case steering(SimulatedEnd)
 }
 

@@ -43,6 +43,7 @@ struct RandomWorld: CustomStringConvertible {
         if oneIn(4) { for place in paths.indices { paths[place].reordering = pick([0, 0.01, 0.1, 0.5]) } }
         if oneIn(4) { makeHostile() }
         if oneIn(6) { makeFreezes() }
+        options.tellsExpectation = oneIn(3)
     }
 
     /// Whether everything works again in the end, and the user says when data moves: then the machine comes to rest.
@@ -233,6 +234,7 @@ struct RandomWorld: CustomStringConvertible {
         var lines = [
             "seed \(seed): \(configuration.mode), first \(paths[first].name)"
                 + (configuration.hasHints ? "" : ", no hints") + (steersServer ? ", server steers too" : "")
+                + (options.tellsExpectation ? ", tells what it awaits" : "")
                 + (options.delaysAcknowledgements ? ", delayed acks" : "")
                 + (options.losesEvents > 0 ? ", loses events" : "")
                 + (options.deniesFirst ? ", denies its first address" : "")

@@ -6,6 +6,7 @@ extension Simulation {
     func begin(phase: Int) {
         awaitsRequest = false
         burst = Burst()
+        if traffic.phases[phase].pattern.bringsStream { expect() }
         tick(phase)
     }
 
@@ -21,6 +22,7 @@ extension Simulation {
         case .requests(let answers, _):
             guard !awaitsRequest else { return }
             awaitsRequest = true
+            expect()
             write(.request(answers: answers), from: .client)
         case .upload(let pause):
             write(.bulk, from: .client)
@@ -62,6 +64,36 @@ extension Simulation {
             }
         }
         steering[end.rawValue]?.dataMoves(self)
+    }
+
+    // MARK: What the client's user says of that
+
+    /// As long after the last byte as an HTTP connection waits for its next request.
+    private static let patience: Int64 = 200_000_000
+
+    private func expect() {
+        guard options.tellsExpectation, !isExpecting else { return }
+        isExpecting = true
+        steering[SimulatedEnd.client.rawValue]?.expectData(true, self)
+        after(Self.patience, .expectation)
+    }
+
+    func endExpectation() {
+        guard !awaitsRequest, waitingSince(from: .server) == nil,
+            phase.map({ !traffic.phases[$0].pattern.bringsStream }) ?? true
+        else { return after(Self.patience, .expectation) }
+        isExpecting = false
+        steering[SimulatedEnd.client.rawValue]?.expectData(false, self)
+    }
+}
+
+extension SimulatedTraffic.Pattern {
+    /// Whether the server sends without being asked each time.
+    fileprivate var bringsStream: Bool {
+        switch self {
+        case .download, .both, .bursts(from: .server, _, _): true
+        case .idle, .requests, .upload, .bursts: false
+        }
     }
 }
 

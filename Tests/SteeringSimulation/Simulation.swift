@@ -19,6 +19,8 @@ package final class Simulation {
         package var delaysAcknowledgements = false
         /// Bytes in what is sent at a time.
         package var chunkSize: UInt64 = 1000
+        /// Whether the client's user says when it awaits bytes, and when all are there, as an HTTP client does.
+        package var tellsExpectation = false
         /// How late the steering's timers are at most.
         package var timerLag = Duration.zero
         /// One in so many events of the kernel is lost, and said to be; 0 for none.
@@ -83,6 +85,8 @@ package final class Simulation {
     var generation: UInt64 = 0
     var resumes: UInt64 = 0
     var awaitsRequest = false
+    /// Whether the client's user has said that it awaits bytes.
+    var isExpecting = false
     var burst = Burst()
     /// How many times as much each end takes by now.
     var widened = [1, 1]
@@ -189,6 +193,7 @@ package final class Simulation {
             steering[SimulatedEnd.client.rawValue]?.take(told, self)
         case .phase(let place): begin(phase: place)
         case .tick(let phase): tick(phase)
+        case .expectation: endExpectation()
         case .steering(let end): steering[end.rawValue]?.timeReached(self)
         }
     }
