@@ -185,6 +185,7 @@ def main():
     parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
     words = parser.parse_args()
     words.bin = words.bin.absolute()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if words.inside:
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         sys.exit(0 if series(words, *words.inside, words.seed) else 1)
@@ -193,7 +194,13 @@ def main():
         for way in words.way or ["both", "push", "pull"]:
             again = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-n", sys.executable, __file__, *sys.argv[1:], "--inside",
                      kind, way]
-            is_whole &= subprocess.run(again).returncode == 0
+            process = subprocess.Popen(again)
+            try:
+                is_whole &= process.wait() == 0
+            finally:
+                # It ends its server first.
+                process.terminate()
+                process.wait()
     sys.exit(0 if is_whole else 1)
 
 
