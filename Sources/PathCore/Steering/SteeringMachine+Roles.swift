@@ -14,7 +14,11 @@ extension SteeringMachine {
         let interval = wanders(at: now) ? tuning.closeMeasurementPause : tuning.measurementPause
         let views = allowed.list.map { view($0, measuredEach: interval, at: now) }
         let decision = policy.decide(views, at: now, tuning)
-        for path in paths.keys where decision.measures.contains(path) { probe(path, .measurement, at: now) }
+        // A lone path has none to be compared with.
+        let compares = traits.followsLatency && views.count > 1
+        for path in paths.keys where compares && decision.measures.contains(path) {
+            probe(path, .measurement, at: now)
+        }
         let wanted = Array(zip(allowed.list, decision.roles))
         // Before the one that is left is told to carry: what is on a failed path is to be repeated first.
         if hasOnlyOne { leaveFailed(at: now) }
@@ -25,7 +29,7 @@ extension SteeringMachine {
         for (path, role) in wanted where role == .none { release(path.key, at: now) }
         tellCarrier(wanted, decision, at: now)
         if let again = decision.again { timers.set(.connection(.policy), at: again) }
-        if traits.followsLatency { planMeasurements(of: views, every: interval, at: now) }
+        if compares { planMeasurements(of: views, every: interval, at: now) }
     }
 
     /// Whether one path is left that works and is joined.
