@@ -17,7 +17,8 @@ struct RandomWorld: CustomStringConvertible {
 
     private var random: SimulatedRandom
 
-    init(seed: UInt64) {
+    /// - Parameter tellsExpectation: whether the client's user says what it awaits; as the seed has it unless given.
+    init(seed: UInt64, tellsExpectation: Bool? = nil) {
         self.seed = seed
         random = SimulatedRandom(seed: seed)
         configuration = SteeringConfiguration(mode: .handover)
@@ -43,7 +44,7 @@ struct RandomWorld: CustomStringConvertible {
         if oneIn(4) { for place in paths.indices { paths[place].reordering = pick([0, 0.01, 0.1, 0.5]) } }
         if oneIn(4) { makeHostile() }
         if oneIn(6) { makeFreezes() }
-        options.tellsExpectation = oneIn(3)
+        options.tellsExpectation = tellsExpectation ?? oneIn(3)
     }
 
     /// Whether everything works again in the end, and the user says when data moves: then the machine comes to rest.

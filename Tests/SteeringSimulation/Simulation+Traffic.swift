@@ -68,7 +68,7 @@ extension Simulation {
 
     // MARK: What the client's user says of that
 
-    /// As long after the last byte as an HTTP connection waits for its next request.
+    /// How often it looks whether all is there: an HTTP connection says so 200 ms after the last byte, this one up to so much sooner.
     private static let patience: Int64 = 200_000_000
 
     private func expect() {

@@ -14,10 +14,12 @@ package struct WorldRun: CustomStringConvertible {
     package let steps: [Simulation.Step]
     private let text: @Sendable () -> String
 
-    /// - Parameter rest: how long the machines are watched after everything has come to rest.
-    package init(seed: UInt64, rest: Duration = .seconds(3600)) {
+    /// - Parameters:
+    ///   - rest: how long the machines are watched after everything has come to rest.
+    ///   - tellsExpectation: whether the client's user says what it awaits; as the seed has it unless given.
+    package init(seed: UInt64, rest: Duration = .seconds(3600), tellsExpectation: Bool? = nil) {
         self.seed = seed
-        let plan = RandomWorld(seed: seed)
+        let plan = RandomWorld(seed: seed, tellsExpectation: tellsExpectation)
         let world = plan.begin()
         var rules = WorldRules(plan)
         Self.run(world, plan, &rules, rest)
