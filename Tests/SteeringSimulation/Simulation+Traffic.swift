@@ -69,19 +69,19 @@ extension Simulation {
     // MARK: What the client's user says of that
 
     /// How often it looks whether all is there: an HTTP connection says so 200 ms after the last byte, this one up to so much sooner.
-    private static let patience: Int64 = 200_000_000
+    private static let lookPause: Int64 = 200_000_000
 
     private func expect() {
         guard options.tellsExpectation, !isExpecting else { return }
         isExpecting = true
         steering[SimulatedEnd.client.rawValue]?.expectData(true, self)
-        after(Self.patience, .expectation)
+        after(Self.lookPause, .expectation)
     }
 
     func endExpectation() {
         guard !awaitsRequest, waitingSince(from: .server) == nil,
             phase.map({ !traffic.phases[$0].pattern.bringsStream }) ?? true
-        else { return after(Self.patience, .expectation) }
+        else { return after(Self.lookPause, .expectation) }
         isExpecting = false
         steering[SimulatedEnd.client.rawValue]?.expectData(false, self)
     }
