@@ -64,6 +64,17 @@ struct StreamDetectorTests {
         #expect(detector.due(at: at(6091), tuning) == at(1130 + 25))
     }
 
+    @Test("has no pause between two of them, where the second was awaited anew")
+    mutating func betweenStreams() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        ingest(received: 300, at: 1200)
+        detector.ends()
+        ingest(received: 300, at: 1400)
+        detector.awaits(at: at(1450))
+        for count in 4..<8 as Range<UInt64> { ingest(received: count * 100, at: 1420 + Int64(count) * 10) }
+        #expect(detector.due(at: at(1490), tuning) == at(1490 + 25))
+    }
+
     @Test(
         "is bulk by what comes in within a quarter of a second, however many samples that takes, for a second after"
     )

@@ -55,7 +55,10 @@ struct StreamDetector: Sendable {
     mutating func wasProbed() { silence.wasProbed() }
 
     /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
-    mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
+    mutating func expect(at now: MonotonicTime) {
+        silence.received(at: now)
+        pauses.abandon()
+    }
 
     /// The user awaits bytes from now on: they have time to come, and are asked about as if it were for the first time.
     mutating func awaits(at now: MonotonicTime) {
@@ -148,6 +151,9 @@ struct PauseMemory: Sendable {
     private var current = Duration.zero
 
     mutating func lasts(_ time: Duration) { current = time }
+
+    /// What goes on is no pause of the stream's.
+    mutating func abandon() { current = .zero }
 
     mutating func ends(at now: MonotonicTime, _ tuning: SteeringTuning) {
         defer { current = .zero }
