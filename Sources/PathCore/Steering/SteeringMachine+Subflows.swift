@@ -15,9 +15,16 @@ extension SteeringMachine {
         case .successor: successorOpened(id, at: now)
         case .reserve: if subflow.phase == .ending { reconciler.end(id) }
         case .data:
-            if awaitedSince != nil { reconciler.subflows[id].stream.expect(at: now) }
+            becomesOwn(id, at: now)
             joined(path, at: now)
         }
+    }
+
+    /// A subflow is its path's own from now on. What the user awaits has time to come over it, and its silence means something.
+    mutating func becomesOwn(_ id: SubflowID, at now: MonotonicTime) {
+        reconciler.subflows[id].role = .data
+        reconciler.subflows[id].lingersUntil = nil
+        if awaitedSince != nil { reconciler.subflows[id].stream.expect(at: now) }
     }
 
     mutating func joined(_ path: PathKey, at now: MonotonicTime) {
@@ -60,8 +67,7 @@ extension SteeringMachine {
                 $0.role != .data && $0.path == old.path && $0.isOpen
             }), !paths[old.path].hasFailed
         else { return false }
-        reconciler.subflows[heir].role = .data
-        reconciler.subflows[heir].lingersUntil = nil
+        becomesOwn(heir, at: now)
         if !old.isBackup, reconciler.subflows[heir].isBackup { prioritize(heir, isBackup: false, at: now) }
         tell(.left(name(old.path), because: .ended(end)))
         tell(.joined(name(old.path)))

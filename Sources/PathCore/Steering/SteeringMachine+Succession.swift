@@ -48,7 +48,7 @@ extension SteeringMachine {
         let path = reconciler.subflows[id].path
         guard let data = reconciler.subflows.data(on: path) else {
             // It comes too late to take over, and in time to be the path's own.
-            reconciler.subflows[id].role = .data
+            becomesOwn(id, at: now)
             return joined(path, at: now)
         }
         let hadFailed = paths[path].hasFailed
@@ -89,9 +89,8 @@ extension SteeringMachine {
     /// The path answers, but its subflow gets nothing through: another takes its place.
     mutating func replace(_ data: SubflowID, by fresh: SubflowID, at now: MonotonicTime) {
         let old = reconciler.subflows[data]
-        reconciler.subflows[fresh].role = .data
-        reconciler.subflows[fresh].lingersUntil = nil
         reconciler.subflows[fresh].stream.takePauses(from: old.stream)
+        becomesOwn(fresh, at: now)
         if old.stream.isFresh(at: now, tuning), let time = old.stream.streamedAt {
             reconciler.subflows[fresh].stream.expectStream(of: time, at: now)
         }
