@@ -166,17 +166,22 @@ struct PathMachine: Sendable {
 
     // MARK: Probing
 
-    /// - Parameter least: how many must go unanswered even where nothing gets lost.
+    /// - Parameters:
+    ///   - least: how many must go unanswered even where nothing gets lost.
+    ///   - isThin: whether there is little that says that something should have come.
     /// - Returns: whether there is something to do about it now.
-    mutating func beginProbing(_ cause: Probing.Cause, least: Int = 1, _ tuning: SteeringTuning) -> Bool {
+    mutating func beginProbing(
+        _ cause: Probing.Cause, least: Int = 1, isThin: Bool = false, _ tuning: SteeringTuning
+    ) -> Bool {
         let isMeasurement = cause == .measurement
         if var probing = state.probing {
             guard probing.isMeasurement, !isMeasurement else { return false }
             // What was sent to measure counts as the first probe.
-            (probing.cause, probing.needed) = (cause, max(loss.probes(tuning), least))
+            (probing.cause, probing.needed, probing.isThin) = (cause, max(loss.probes(tuning), least), isThin)
             state.probing = probing
         } else {
-            state.probing = Probing(cause, needed: isMeasurement ? 1 : max(loss.probes(tuning), least))
+            let needed = isMeasurement ? 1 : max(loss.probes(tuning), least)
+            state.probing = Probing(cause, needed: needed, isThin: isThin)
         }
         return true
     }
@@ -200,9 +205,9 @@ struct PathMachine: Sendable {
     }
 
     /// A probe to measure went unanswered: it takes more of them to know why.
-    mutating func measurementTimedOut(_ plan: ProbePlan, _ tuning: SteeringTuning) {
+    mutating func measurementTimedOut(_ plan: ProbePlan, isThin: Bool, _ tuning: SteeringTuning) {
         guard var probing = state.probing else { return }
-        probing.cause = .trouble(.noAnswer)
+        (probing.cause, probing.isThin) = (.trouble(.noAnswer), isThin)
         probing.needed = max(loss.probes(tuning), tuning.leastProbesAfterMeasurement)
         state.probing = probing
         // So long it takes at the least; when is not known.

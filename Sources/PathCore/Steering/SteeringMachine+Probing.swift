@@ -7,28 +7,43 @@ extension SteeringMachine {
     /// Asks whether a path lives, or how long its round trip takes, where that can be asked.
     mutating func probe(_ path: PathKey, _ cause: Probing.Cause, at now: MonotonicTime) {
         guard probes, !paths[path].hasFailed, reconciler.subflows.data(on: path) != nil,
-            paths[path].beginProbing(cause, least: leastProbes(of: path, cause, at: now), tuning)
+            begin(cause, on: path, at: now)
         else { return }
         if cause != .measurement { probeStandbys(insteadOf: path, at: now) }
         advanceProbing(path, at: now)
     }
 
+    private mutating func begin(
+        _ cause: Probing.Cause, on path: PathKey, at now: MonotonicTime
+    ) -> Bool {
+        let isThin = cause == .trouble(.noAnswer) && isAwaitedOnly(on: path, at: now)
+        let least = leastProbes(of: path, isThin: isThin)
+        return paths[path].beginProbing(cause, least: least, isThin: isThin, tuning)
+    }
+
     /// Data that goes to a path which costs something for want of one answer is money for want of one packet.
-    private func leastProbes(of path: PathKey, _ cause: Probing.Cause, at now: MonotonicTime) -> Int {
-        let least = isThin(cause, path, at: now) ? tuning.probesOfAwaited : 1
+    private func leastProbes(of path: PathKey, isThin: Bool) -> Int {
+        let least = isThin ? tuning.probesOfAwaited : 1
         guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else {
             return least
         }
         return max(least, tuning.probesBeforeExpense)
     }
 
-    /// Whether only the user's word says that something is to come, and no stream that has just been heard: such silence proves
-    /// little.
-    private func isThin(_ cause: Probing.Cause, _ path: PathKey, at now: MonotonicTime) -> Bool {
-        guard cause == .trouble(.noAnswer), awaitedSince != nil,
-            let data = reconciler.subflows.data(on: path)
-        else { return false }
-        return !reconciler.subflows[data].stream.isFresh(at: now, tuning)
+    /// Whether only the user's word says that something is to come, and no stream that has just been heard.
+    private func isAwaitedOnly(on path: PathKey, at now: MonotonicTime) -> Bool {
+        awaitedSince != nil && !hasFreshStream(on: path, at: now)
+    }
+
+    private func hasFreshStream(on path: PathKey, at now: MonotonicTime) -> Bool {
+        guard let data = reconciler.subflows.data(on: path) else { return false }
+        return reconciler.subflows[data].stream.isFresh(at: now, tuning)
+    }
+
+    /// Whether such silence is asked about still: a stream that goes on there proves more. That the user awaits nothing any more
+    /// makes it no proof.
+    private func isThin(_ probing: Probing, _ path: PathKey, at now: MonotonicTime) -> Bool {
+        probing.isThin && !hasFreshStream(on: path, at: now)
     }
 
     /// Sends what is still to be sent, and draws the conclusion.
@@ -37,7 +52,7 @@ extension SteeringMachine {
         guard let data = reconciler.subflows.data(on: path) else { return paths[path].endProbing() }
         let subflow = reconciler.subflows[data]
         var plan = ProbePlan(answerTime: expectedAnswer(subflow, probing, at: now), tuning)
-        if isThin(probing.cause, path, at: now) {
+        if isThin(probing, path, at: now) {
             plan.spacing = max(plan.spacing, tuning.awaitedProbeSpacing)
             plan.patience = max(plan.patience, tuning.awaitedProbePatience)
         }
@@ -70,7 +85,7 @@ extension SteeringMachine {
             return judgeWithoutProbes(data, at: now)
         }
         let subflow = reconciler.subflows[data]
-        let isThin = isThin(probing.cause, path, at: now)
+        let isThin = isThin(probing, path, at: now)
         if isThin, alternative(to: path) == nil {
             // Nothing would follow from it but that the path had to prove itself.
             paths[path].endProbing()
@@ -84,7 +99,7 @@ extension SteeringMachine {
         switch probing.cause {
         case .measurement:
             paths[path].noteProbe(isAnswered: false, tuning)
-            paths[path].measurementTimedOut(plan, tuning)
+            paths[path].measurementTimedOut(plan, isThin: isAwaitedOnly(on: path, at: now), tuning)
             timers.set(.connection(.review), at: now)
         case .trouble(let trouble):
             if !isThin, !probing.isShared {
@@ -122,7 +137,7 @@ extension SteeringMachine {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
         // it comes in. Where no stream was heard it may be other connections' queue.
-        let isThin = isThin(probing.cause, data.path, at: now)
+        let isThin = isThin(probing, data.path, at: now)
         if probing.cause == .trouble(.noAnswer), !isThin, let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime

@@ -135,7 +135,8 @@ package final class SteeringTuning: @unchecked Sendable {
     /// It is certain after a round trip and a quarter: in its first moments, and when it measures the path (BBR every 10 s),
     /// a sender sends a few segments a round trip.
     var pauseAllowance = Ratio(5, 4)
-    /// Where no other path could take over, silence and waiting say nothing before this: nothing would follow from it.
+    /// Where no other path could take over, silence and waiting say nothing before this: nothing would follow from it. (An HTTP
+    /// connection says 200 ms after an answer that none is awaited: this and `secondSilence` have to be longer than that.)
     var lonePatience = Duration.milliseconds(250)
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)

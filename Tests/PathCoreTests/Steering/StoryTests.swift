@@ -311,10 +311,28 @@ struct StoryTests {
         #expect(world.creations == 1)
     }
 
+    @Test("asks about what is awaited also over a subflow that has taken a forgotten one's place")
+    func awaitedOverSuccessor() {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(100))), (.seconds(5), .idle)])
+        story.changes = [
+            (.seconds(2), .awaits(true)), (.seconds(3), .forget(0)),
+            (.seconds(6), .open(0, upwards: false, downwards: false)),
+        ]
+        let world = story.run(until: .seconds(15))
+        #expect(world.time(of: .left("wlan0", because: .stuck), from: .seconds(3)) != nil)
+        #expect(world.time(of: .failed("wlan0", .noAnswer), from: .seconds(6)) != nil)
+        #expect(world.moves == 1)
+    }
+
     @Test(
         "does not give up a quiet path for a radio that sleeps, nor a lone one whatever is lost",
-        arguments: [(silent: 600, paths: 2), (silent: 5000, paths: 1)])
-    func awaitedOnSleepyRadio(silent: Int64, paths: Int) {
+        arguments: [
+            (silent: 600, paths: 2, end: 60_000), (silent: 5000, paths: 1, end: 60_000),
+            // What was awaited is given up meanwhile.
+            (silent: 600, paths: 2, end: 2300), (silent: 5000, paths: 1, end: 2400),
+        ])
+    func awaitedOnSleepyRadio(silent: Int64, paths: Int, end: Int64) {
         var story = Self.free()
         story.traffic = SimulatedTraffic([
             (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
@@ -322,6 +340,7 @@ struct StoryTests {
         story.changes = [
             (.seconds(2), .awaits(true)), (.milliseconds(2100), .open(0, upwards: false, downwards: false)),
             (.milliseconds(2100 + silent), .open(0, upwards: true, downwards: true)),
+            (.milliseconds(end), .awaits(false)),
         ]
         if paths == 1 { story.changes.append((.zero, .carrier(1, false))) }
         let world = story.run(until: .seconds(60))

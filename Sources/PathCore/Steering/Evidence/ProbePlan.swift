@@ -32,6 +32,9 @@ struct Probing: Sendable, Hashable {
     var cause: Cause
     /// How many must go unanswered.
     var needed: Int
+    /// Whether only the user's word said that something was to come when it began, and no stream that had just been heard: such
+    /// silence proves little.
+    var isThin: Bool
     private(set) var count = 0
     /// Whether all that were sent left this machine.
     var wasAsked = true
@@ -41,9 +44,10 @@ struct Probing: Sendable, Hashable {
     private(set) var first = MonotonicTime.zero
     private(set) var latest = MonotonicTime.zero
 
-    init(_ cause: Cause, needed: Int) {
+    init(_ cause: Cause, needed: Int, isThin: Bool = false) {
         self.cause = cause
         self.needed = needed
+        self.isThin = isThin
     }
 
     /// The latest is waited for anew.
