@@ -288,8 +288,11 @@ struct WorldRules {
     /// way.
     private func canMiss(_ world: Simulation) -> Bool {
         if world.waitingSince(from: .client) != nil { return true }
-        guard hasHints, let streamSince else { return false }
-        return readAt - streamSince >= Self.timeToKnowStream(slowest)
+        return hasHints && (world.isExpecting || hasKnownStream)
+    }
+
+    private var hasKnownStream: Bool {
+        streamSince.map { readAt - $0 >= Self.timeToKnowStream(slowest) } ?? false
     }
 
     private mutating func checkProgress(_ world: Simulation) {
@@ -348,7 +351,9 @@ struct WorldRules {
         longestStall = max(longestStall, wait)
         if world.paths.contains(where: { $0.loss > 0.05 }) { lossyAt = world.now }
         if world.paths.contains(where: { $0.mayLose }) { mayLose = true }
-        let isReader = end == .server && (isUnknowing || world.hasOrphans || !hasHints)
+        // What the user awaits, and no stream, is missed after some probes only.
+        let isSlowToKnow = isUnknowing || !hasKnownStream && world.waitingSince(from: .client) == nil
+        let isReader = end == .server && (isSlowToKnow || world.hasOrphans || !hasHints)
         var isHard = isReader || world.now - lossyAt < 2_000_000_000
         // What came behind it waits as long.
         if isHard || wait > 0 && hardUntil[end.rawValue] >= since {
