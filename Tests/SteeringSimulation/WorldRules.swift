@@ -15,9 +15,9 @@ struct WorldRules {
     /// Where the end that steers can't know of it, or the kernels' timers decide: where a path loses more than one
     /// packet in twenty, where a server has a subflow whose other end is gone (its kernel waits until the window is full
     /// before it sends again what is on it), where a reader does not say when it reads and is looked at once a second,
-    /// and where one has nothing of its own under way and got too little yet to know that it is to get more. Such a
-    /// one can't even know that another path is needed, so only what its subflows' own paths do counts, and the
-    /// server's timer has backed off for at most as long again as they did not work.
+    /// and where one has nothing of its own under way and got too little yet to know that it is to get more, or has its
+    /// user's word for it only. One without even that can't know that another path is needed, so only what its subflows'
+    /// own paths do counts, and the server's timer has backed off for at most as long again as they did not work.
     static let hardStallLimit: Int64 = 8_000_000_000
     /// A stream is known for one when three samples in a row have found new bytes. Each is taken when what came in says
     /// so, an answer time after the one before (RFC 6298's `srtt + 4·rttvar`: three round trips, as long as there
@@ -284,8 +284,8 @@ struct WorldRules {
         (readBefore, sentBefore) = (read, sent)
     }
 
-    /// Whether the client can know that something is amiss: it has been getting a stream, or has something of its own under
-    /// way.
+    /// Whether the client can know that something is amiss: it has been getting a stream, awaits something, or has something of its
+    /// own under way.
     private func canMiss(_ world: Simulation) -> Bool {
         if world.waitingSince(from: .client) != nil { return true }
         return hasHints && (world.isExpecting || hasKnownStream)

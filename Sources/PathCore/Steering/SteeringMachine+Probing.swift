@@ -40,10 +40,10 @@ extension SteeringMachine {
         return reconciler.subflows[data].stream.isFresh(at: now, tuning)
     }
 
-    /// Whether such silence is asked about still: a stream that goes on there proves more. That the user awaits nothing any more
-    /// makes it no proof.
+    /// Whether such silence is still all there is: a stream that has moved there proves more, and so does data of ours that waits too
+    /// long. That the user awaits nothing any more makes it no proof.
     private func isThin(_ probing: Probing, _ path: PathKey, at now: MonotonicTime) -> Bool {
-        probing.isThin && !hasFreshStream(on: path, at: now)
+        probing.isThin && paths[path].state.trouble == nil && !hasFreshStream(on: path, at: now)
     }
 
     /// Sends what is still to be sent, and draws the conclusion.

@@ -349,6 +349,23 @@ struct StoryTests {
         #expect(world.steps.contains { $0.words == "probe wlan0" })
     }
 
+    @Test("does not wait for a radio that may sleep where data of its own waits as well")
+    func awaitedWhileDataWaits() throws {
+        var story = Self.free()
+        story.traffic = SimulatedTraffic([
+            (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
+            (.milliseconds(2200), .upload(every: .milliseconds(100))),
+        ])
+        story.changes = [
+            (.seconds(2), .awaits(true)), (.milliseconds(2100), .open(0, upwards: false, downwards: false)),
+        ]
+        let world = story.run(until: .seconds(5))
+        let failed = try #require(
+            world.events().first { if case .failed("wlan0", _) = $0.event { true } else { false } })
+        #expect(failed.time < 2700)
+        #expect(world.moves == 1)
+    }
+
     @Test("asks again seldom where the peer refuses to be asked")
     func refusals() {
         for fate in [SimulatedPath.JoinFate.refused, .closedAtOnce] {

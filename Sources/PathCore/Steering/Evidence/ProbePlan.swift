@@ -32,8 +32,8 @@ struct Probing: Sendable, Hashable {
     var cause: Cause
     /// How many must go unanswered.
     var needed: Int
-    /// Whether only the user's word said that something was to come when it began, and no stream that had just been heard: such
-    /// silence proves little.
+    /// Whether only the user's word said that something was to come when silence began to be asked about, and no stream that had
+    /// just been heard: such silence proves little.
     var isThin: Bool
     private(set) var count = 0
     /// Whether all that were sent left this machine.

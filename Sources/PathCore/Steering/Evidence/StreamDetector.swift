@@ -55,14 +55,12 @@ struct StreamDetector: Sendable {
     mutating func wasProbed() { silence.wasProbed() }
 
     /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
-    mutating func expect(at now: MonotonicTime) {
-        silence.received(at: now)
-        pauses.abandon()
-    }
+    mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
 
     /// The user awaits bytes from now on: they have time to come, and are asked about as if it were for the first time.
     mutating func awaits(at now: MonotonicTime) {
         silence.forgetProbes()
+        pauses.abandon()
         expect(at: now)
     }
 
