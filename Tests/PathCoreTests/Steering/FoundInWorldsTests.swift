@@ -6,8 +6,7 @@ import Testing
 @Suite("A steered connection, in the words of a world that broke it,")
 struct FoundInWorldsTests {
     private static func free(_ change: (time: Duration, change: SimulatedChange)...) -> Story {
-        var story = Story()
-        story.paths[1].isExpensive = false
+        var story = Story.free
         story.changes = change
         return story
     }

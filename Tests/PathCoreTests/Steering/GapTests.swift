@@ -9,9 +9,8 @@ struct GapTests {
     private func run(
         _ pattern: SimulatedTraffic.Pattern, room: Int?, steersServer: Bool = false
     ) -> Simulation {
-        var story = Story()
+        var story = Story.free
         story.mode = .aggregate
-        story.paths[1].isExpensive = false
         story.traffic = SimulatedTraffic([(.zero, pattern)])
         story.changes = [(.seconds(2), .open(0, upwards: false, downwards: false))]
         story.room = room

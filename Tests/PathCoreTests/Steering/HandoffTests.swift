@@ -11,8 +11,7 @@ struct HandoffTests {
     private static func story(
         _ pattern: SimulatedTraffic.Pattern, chunkSize: UInt64 = 10_000, _ change: SimulatedChange
     ) -> Story {
-        var story = Story()
-        story.paths[1].isExpensive = false
+        var story = Story.free
         story.traffic = SimulatedTraffic([(.zero, pattern)])
         story.chunkSize = chunkSize
         story.changes = [(loss, change)]

@@ -8,9 +8,8 @@ struct LatenessTests {
     private static let frozen = Duration.seconds(2)...Duration.milliseconds(2400)
 
     private func story(_ mode: MultipathMode, _ pattern: SimulatedTraffic.Pattern) -> Story {
-        var story = Story()
+        var story = Story.free
         story.mode = mode
-        story.paths[1].isExpensive = false
         story.traffic = SimulatedTraffic([(.zero, pattern)])
         story.freezes = [Self.frozen]
         return story

@@ -10,9 +10,8 @@ struct SteeringPropertyTests {
         "a warm path's silence is certain within three and a half round trips",
         arguments: [20, 40, 80, 150], [0, 7, 13])
     func verdict(roundTrip: Int, offset: Int) throws {
-        var story = Story()
+        var story = Story.free
         story.paths[0] = .wifi(.milliseconds(roundTrip))
-        story.paths[1].isExpensive = false
         story.traffic = SimulatedTraffic([(.zero, .requests(answers: 1, pause: .milliseconds(1)))])
         let start = Duration.milliseconds(3000 + offset)
         story.changes = [(start, .open(0, upwards: false, downwards: false))]
@@ -42,11 +41,10 @@ struct SteeringPropertyTests {
     func loss(mode: MultipathMode, most: Double) {
         var moves = 0
         for seed in 1...12 as ClosedRange<UInt64> {
-            var story = Story()
+            var story = Story.free
             (story.mode, story.seed) = (mode, seed)
             story.paths[0].loss = 0.1
             story.paths[1].loss = 0.1
-            story.paths[1].isExpensive = false
             story.delaysAcknowledgements = seed.isMultiple(of: 2)
             story.traffic = SimulatedTraffic([(.zero, .requests(answers: 1, pause: .milliseconds(30)))])
             moves += story.run(until: .seconds(60)).moves

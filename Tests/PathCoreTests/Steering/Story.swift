@@ -18,6 +18,18 @@ struct Story {
     /// Chunks that wait for one before them, of which an end takes no more; nil for any number.
     var room: Int?
 
+    /// Cellular costs nothing either.
+    static var free: Story {
+        var story = Story()
+        story.paths[1].isExpensive = false
+        return story
+    }
+
+    /// Wi-Fi falls silent after two seconds.
+    static let silence: (time: Duration, change: SimulatedChange) = (
+        .seconds(2), .open(0, upwards: false, downwards: false)
+    )
+
     func begin() -> Simulation {
         var options = Simulation.Options()
         options.seed = seed

@@ -5,22 +5,10 @@ import Testing
 /// What a steered connection does, told from beginning to end. Wi-Fi takes 20 ms and comes first, cellular 40 ms.
 @Suite("A steered connection")
 struct StoryTests {
-    /// Wi-Fi falls silent after two seconds, and is back two seconds later.
-    private static let silence: [(time: Duration, change: SimulatedChange)] = [
-        (.seconds(2), .open(0, upwards: false, downwards: false)),
-        (.seconds(4), .open(0, upwards: true, downwards: true)),
-    ]
-
-    private static func free() -> Story {
-        var story = Story()
-        story.paths[1].isExpensive = false
-        return story
-    }
-
     @Test("leaves a silent path for one that stands by: RM_ADDR first, then the subflow, then the word")
     func warm() {
-        var story = Self.free()
-        story.changes = [Self.silence[0]]
+        var story = Story.free
+        story.changes = [Story.silence]
         let world = story.run(until: .milliseconds(2200))
         #expect(
             world.lines() == [
@@ -37,9 +25,9 @@ struct StoryTests {
 
     @Test("tells the peer at once which is to carry of several that stand by")
     func several() {
-        var story = Self.free()
+        var story = Story.free
         story.paths.insert(.wired(.milliseconds(20)), at: 0)
-        story.changes = [Self.silence[0]]
+        story.changes = [Story.silence]
         let lines = story.run(until: .milliseconds(2200)).lines()
         #expect(
             lines.suffix(5) == [
@@ -51,7 +39,7 @@ struct StoryTests {
     @Test("warms an expensive path on suspicion; leaves when it is joined; withdraws one round trip later")
     func cold() throws {
         var story = Story()
-        story.changes = [Self.silence[0]]
+        story.changes = [Story.silence]
         let world = story.run(until: .milliseconds(2200))
         #expect(
             world.lines() == [
@@ -68,7 +56,7 @@ struct StoryTests {
     @Test("goes back when the path has answered and kept it up for a while, and lets the expensive one go")
     func back() {
         var story = Story()
-        story.changes = Self.silence
+        story.changes = [Story.silence, (.seconds(4), .open(0, upwards: true, downwards: true))]
         let world = story.run(until: .seconds(12))
         #expect(
             world.lines(from: .milliseconds(4050)) == [
@@ -81,7 +69,7 @@ struct StoryTests {
 
     @Test("proves itself for longer after each failure")
     func trials() {
-        var story = Self.free()
+        var story = Story.free
         for second in [2, 6, 10] as [Int64] {
             story.changes.append((.seconds(second), .open(0, upwards: false, downwards: false)))
             story.changes.append((.seconds(second + 1), .open(0, upwards: true, downwards: true)))
@@ -94,7 +82,7 @@ struct StoryTests {
 
     @Test("takes a probe's answer for what it is: the path lives, its data was slow")
     func cleared() {
-        var story = Self.free()
+        var story = Story.free
         // One packet is lost.
         story.changes = [
             (.milliseconds(2000), .open(0, upwards: false, downwards: true)),
@@ -113,7 +101,7 @@ struct StoryTests {
         // Every other chunk is acknowledged at once.
         arguments: [3000, 3001])
     func deadUplink(fault: Int) throws {
-        var story = Self.free()
+        var story = Story.free
         story.delaysAcknowledgements = true
         story.chunkSize = 10_000
         story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(1)))])
@@ -144,7 +132,7 @@ struct StoryTests {
 
     @Test("gives up a path whose carrier is gone without asking, and joins it as soon as it answers again")
     func unplugged() {
-        var story = Self.free()
+        var story = Story.free
         story.changes = [(.seconds(2), .carrier(0, false)), (.seconds(3), .carrier(0, true))]
         let world = story.run(until: .seconds(4))
         #expect(
@@ -237,140 +225,21 @@ struct StoryTests {
         #expect(world.chunksRead(by: .client) - before >= 48)
     }
 
-    @Test(
-        "shows no other way where a stream ends with what was awaited, and does not ask a lone path",
-        arguments: [1, 2], MultipathMode.allCases)
-    func answered(paths: Int, mode: MultipathMode) {
-        func orders(awaits: Bool) -> [String] {
-            var story = Self.free()
-            story.mode = mode
-            if paths == 1 { story.paths = [.wifi()] }
-            story.traffic = SimulatedTraffic([
-                (.zero, .download(every: .milliseconds(20))), (.seconds(2), .idle),
-            ])
-            // As late as an HTTP connection tells.
-            if awaits {
-                story.changes = [
-                    (.milliseconds(500), .awaits(true)), (.milliseconds(2200), .awaits(false)),
-                ]
-            }
-            return story.run(until: .seconds(60)).lines(from: .seconds(2))
-        }
-        #expect(!orders(awaits: true).contains { $0.hasPrefix("create") })
-        if paths == 1 { #expect(!orders(awaits: true).contains { $0.hasPrefix("probe") }) }
-        #expect(orders(awaits: false).contains { $0.hasPrefix("create") })
-    }
-
     @Test("asks about a stream that stops, which needs no data of its own")
     func download() throws {
-        var story = Self.free()
+        var story = Story.free
         story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(10)))])
-        story.changes = [Self.silence[0]]
+        story.changes = [Story.silence]
         let world = story.run(until: .seconds(3))
         let failed = try #require(world.time(of: .failed("wlan0", .noAnswer)))
         #expect(failed - 2000 < 100)
-    }
-
-    @Test("asks about messages that come seldom, where they are awaited and stay away")
-    func awaitedMessages() throws {
-        var story = Self.free()
-        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(500)))])
-        story.changes = [
-            (.milliseconds(600), .awaits(true)),
-            (.milliseconds(3300), .open(0, upwards: false, downwards: false)),
-        ]
-        let world = story.run(until: .milliseconds(7900))
-        let failed = try #require(world.time(of: .failed("wlan0", .noAnswer)))
-        // The last came at 3,010 ms. They are 500 ms apart: the first probe comes at the longest pause, 400 ms, and two more
-        // are to prove it in the second after that.
-        #expect((1200..<1600).contains(failed - 3010))
-        // Those that were lost came over the other path, and so do all others.
-        #expect(world.chunksRead(by: .client) == 16)
-        #expect(world.moves == 1)
-    }
-
-    @Test(
-        "asks an awaited peer that says nothing four times, ever less often; one that is not awaited, never",
-        arguments: [true, false])
-    func awaitedInVain(isAwaited: Bool) {
-        var story = Self.free()
-        story.traffic = SimulatedTraffic([
-            (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
-        ])
-        if isAwaited { story.changes = [(.seconds(2), .awaits(true)), (.seconds(120), .awaits(false))] }
-        let world = story.run(until: .seconds(300))
-        let probes = world.steps.filter { $0.words == "probe wlan0" }.map { $0.time / 1_000_000 }
-        // An answer takes up to 30 ms.
-        let expected: [ClosedRange<Int64>] = [
-            2120...2140, 2370...2390, 4000...4010, 22_000...22_010,
-        ]
-        #expect(probes.count == (isAwaited ? expected.count : 0), "\(probes)")
-        #expect(zip(expected, probes).allSatisfy { $0.contains($1) }, "\(probes)")
-        #expect(world.moves == 0)
-        // Only a stream's sender is shown another way.
-        #expect(world.creations == 1)
-    }
-
-    @Test("asks about what is awaited also over a subflow that has taken a forgotten one's place")
-    func awaitedOverSuccessor() {
-        var story = Self.free()
-        story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(100))), (.seconds(5), .idle)])
-        story.changes = [
-            (.seconds(2), .awaits(true)), (.seconds(3), .forget(0)),
-            (.seconds(6), .open(0, upwards: false, downwards: false)),
-        ]
-        let world = story.run(until: .seconds(15))
-        #expect(world.time(of: .left("wlan0", because: .stuck), from: .seconds(3)) != nil)
-        #expect(world.time(of: .failed("wlan0", .noAnswer), from: .seconds(6)) != nil)
-        #expect(world.moves == 1)
-    }
-
-    @Test(
-        "does not give up a quiet path for a radio that sleeps, nor a lone one whatever is lost",
-        arguments: [
-            (silent: 600, paths: 2, end: 60_000), (silent: 5000, paths: 1, end: 60_000),
-            // What was awaited is given up meanwhile.
-            (silent: 600, paths: 2, end: 2300), (silent: 5000, paths: 1, end: 2400),
-        ])
-    func awaitedOnSleepyRadio(silent: Int64, paths: Int, end: Int64) {
-        var story = Self.free()
-        story.traffic = SimulatedTraffic([
-            (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
-        ])
-        story.changes = [
-            (.seconds(2), .awaits(true)), (.milliseconds(2100), .open(0, upwards: false, downwards: false)),
-            (.milliseconds(2100 + silent), .open(0, upwards: true, downwards: true)),
-            (.milliseconds(end), .awaits(false)),
-        ]
-        if paths == 1 { story.changes.append((.zero, .carrier(1, false))) }
-        let world = story.run(until: .seconds(60))
-        #expect(world.time(of: .failed("wlan0", .noAnswer)) == nil)
-        #expect(world.moves == 0)
-        #expect(world.steps.contains { $0.words == "probe wlan0" })
-    }
-
-    @Test("does not wait for a radio that may sleep where data of its own waits as well")
-    func awaitedWhileDataWaits() throws {
-        var story = Self.free()
-        story.traffic = SimulatedTraffic([
-            (.zero, .requests(answers: 1, pause: .milliseconds(100))), (.seconds(1), .idle),
-            (.milliseconds(2200), .upload(every: .milliseconds(100))),
-        ])
-        story.changes = [
-            (.seconds(2), .awaits(true)), (.milliseconds(2100), .open(0, upwards: false, downwards: false)),
-        ]
-        let world = story.run(until: .seconds(5))
-        let failed = try #require(
-            world.events().first { if case .failed("wlan0", _) = $0.event { true } else { false } })
-        #expect(failed.time < 2700)
-        #expect(world.moves == 1)
     }
 
     @Test("asks again seldom where the peer refuses to be asked")
     func refusals() {
         for fate in [SimulatedPath.JoinFate.refused, .closedAtOnce] {
             for mode in MultipathMode.allCases {
-                var story = Self.free()
+                var story = Story.free
                 story.mode = mode
                 story.changes = [(.seconds(1), .joins(0, fate)), (.seconds(1), .joins(1, fate))]
                 story.changes.append((.seconds(2), .forget(0)))
@@ -382,7 +251,7 @@ struct StoryTests {
 
     @Test("moves small messages off a path that has become slow, and stays off while it is")
     func slow() throws {
-        var story = Self.free()
+        var story = Story.free
         story.mode = .interactive
         story.changes = [(.seconds(2), .roundTrip(0, .milliseconds(300)))]
         let world = story.run(until: .seconds(10))
@@ -398,7 +267,7 @@ struct StoryTests {
         ])
     func interactiveBulk(pattern: SimulatedTraffic.Pattern) {
         func wakeUps(_ mode: MultipathMode) -> Int {
-            var story = Self.free()
+            var story = Story.free
             story.mode = mode
             story.chunkSize = 10_000
             story.traffic = SimulatedTraffic([(.zero, pattern)])
@@ -413,7 +282,7 @@ struct StoryTests {
         var story = Story()
         story.mode = .aggregate
         story.traffic = SimulatedTraffic([(.zero, .upload(every: .milliseconds(10)))])
-        story.changes = [Self.silence[0]]
+        story.changes = [Story.silence]
         let world = story.run(until: .seconds(3))
         #expect(
             world.lines().prefix(11) == [
@@ -427,7 +296,7 @@ struct StoryTests {
 
     @Test("asks nothing over what is gone when the machine wakes")
     func sleep() {
-        var story = Self.free()
+        var story = Story.free
         story.changes = [(.seconds(2), .sleep(forgets: true)), (.seconds(2), .carrier(0, false))]
         let lines = story.run(until: .milliseconds(2005)).lines(from: .seconds(2))
         #expect(lines.first == "wlan0 failed: no carrier")
