@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# All tests, in two processes side by side: a test in a lab mostly waits for the lab's clock. Each process runs its tests
-# one after the other, because many of them look at what their own process holds. Both lines that the test runner ends
+# All tests, in three processes side by side: a test in a lab mostly waits for the lab's clock. Each process runs its tests
+# one after the other, because many of them look at what their own process holds. The lines that the test runner ends
 # with are printed once more at the end.
 #   scripts/test.sh OPTIONS…    (options of `swift test`, among them the traits)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The targets whose tests run in labs. All others are the second process's.
-labs='^(NetworkLabTests|EndToEndTests|MultipathHTTPTests)\.'
+# What each process tests; the third has all other targets. They take about as long as each other.
+library='^EndToEndTests\.'
+programs='^(NetworkLab|MultipathHTTP|Command|FolderSync|HLSClient)Tests\.'
 
 swift build --build-tests "$@"
 tests=$(swift build --show-bin-path "$@")/swift-multipathPackageTests.xctest
@@ -23,7 +24,7 @@ part() {
     local name=$1
     shift
     mkdir "$work/$name"
-    # Before both of those that use it begin.
+    # Before what writes it and what reads it.
     : > "$work/$name.log"
     # By its own name, and not by `swift test`, of which only one at a time may use the build folder.
     TMPDIR=$work/$name "$tests" --testing-library swift-testing --no-parallel "$@" > "$work/$name.log" 2>&1 &
@@ -31,15 +32,16 @@ part() {
     tail -n +1 -f --pid=$! "$work/$name.log" &
 }
 
-part labs --filter "$labs"
-part others --skip "$labs"
+part library --filter "$library"
+part programs --filter "$programs"
+part others --skip "$library" --skip "$programs"
 status=0
 for process in "${processes[@]}"; do
     wait "$process" || status=$?
 done
 wait
 
-for name in labs others; do
+for name in library programs others; do
     # A process that found no test at all, or that ended before its tests did, has no such line.
     grep -a 'Test run with' "$work/$name.log" | tail -n 1 || status=1
 done
