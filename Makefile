@@ -4,14 +4,9 @@
 
 demo:
 	@scripts/setup.sh demo
-	swift build -c release --traits HTTP,Outbox --product mppaths
-	swift build -c release --traits HTTP,Outbox --product mpconnect
-	swift build -c release --traits HTTP,Outbox --product mplab
-	swift build -c release --traits HTTP,Outbox --product mprun
-	swift build -c release --traits HTTP,Outbox --product side-by-side
-	swift build -c release --traits HTTP,Outbox --product mpstream
-	swift build -c release --traits HTTP,Outbox --product mpsync
-	@scripts/demo.sh "$$(swift build -c release --traits HTTP,Outbox --show-bin-path)"
+	for product in mppaths mpconnect mplab mprun side-by-side mpstream mpsync; do \
+		scripts/swift.sh build -c release --traits HTTP,Outbox --product $$product || exit; done
+	@scripts/demo.sh "$$(scripts/swift.sh build -c release --traits HTTP,Outbox --show-bin-path)"
 
 test:
 	@scripts/setup.sh test
@@ -47,10 +42,8 @@ bench-quick: bench-build
 
 bench-build:
 	@scripts/setup.sh bench
-	swift build -c release --traits HTTP --product mplab
-	swift build -c release --traits HTTP --product mppaths
-	swift build -c release --traits HTTP --product mpconnect
-	swift build -c release --traits HTTP --product mpstream
+	for product in mplab mppaths mpconnect mpstream; do \
+		scripts/swift.sh build -c release --traits HTTP --product $$product || exit; done
 	swift build -c release --package-path Benchmarks
 
 # Each sanitizer needs its own build of everything. LeakSanitizer stays off: the commands leave while a read

@@ -14,8 +14,8 @@ daemons=(mpathd)
 
 # More for the compiler: SWIFT_BUILD_OPTIONS.
 read -ra options <<< "-c release --traits HTTP,Outbox --static-swift-stdlib ${SWIFT_BUILD_OPTIONS:-}"
-for program in "${commands[@]}" "${daemons[@]}"; do swift build "${options[@]}" --product "$program"; done
-built=$(swift build "${options[@]}" --show-bin-path)
+for program in "${commands[@]}" "${daemons[@]}"; do scripts/swift.sh build "${options[@]}" --product "$program"; done
+built=$(scripts/swift.sh build "${options[@]}" --show-bin-path)
 
 root=$out/root
 rm -rf "$out"

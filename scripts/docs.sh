@@ -13,7 +13,7 @@ trap 'rm -rf "$log" "$graphs"' EXIT
 # The same build as the tests', so that nothing is built twice. Where the tests were not built, it fails for their own
 # module after it has written all others: so the files tell whether it did what is wanted here.
 begun=$(mktemp -p "$graphs")
-swift package --traits Service,HTTP,Outbox dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
+scripts/swift.sh package --traits Service,HTTP,Outbox dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
 made=$(sed -n 's/^Files written to //p' "$log")
 for module in "${modules[@]}"; do
     if [ ! "$made/$module.symbols.json" -nt "$begun" ]; then

@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 library='^EndToEndTests\.'
 programs='^(NetworkLab|MultipathHTTP|Command|FolderSync|HLSClient)Tests\.'
 
-swift build --build-tests "$@"
-tests=$(swift build --show-bin-path "$@")/swift-multipathPackageTests.xctest
+scripts/swift.sh build --build-tests "$@"
+tests=$(scripts/swift.sh build --show-bin-path "$@")/swift-multipathPackageTests.xctest
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Some tests act as another user there.
