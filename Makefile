@@ -50,22 +50,24 @@ bench-build:
 # of standard input still waits, and it would call that read's buffer a leak. The
 # tests of memory and of the lab's rates and times are left out: a sanitizer's own cost is most of what they see. So are, of
 # ThreadSanitizer, those of programs under mprun: some make threads that its runtime does not know, and it aborts.
-SANITIZED = SANITIZED=1 PATH="$(CURDIR)/.build/programs/go/bin:$$PATH" swift test --no-parallel --disable-xctest --traits Service,HTTP,Outbox \
-	--skip NetworkLabTests --skip EndToEndTests
+SANITIZED = SANITIZED=1 PATH="$(CURDIR)/.build/programs/go/bin:$$PATH" scripts/test.sh --traits Service,HTTP,Outbox
 sanitize:
 	@scripts/setup.sh test
 	mkdir -p .build-tsan
 	clang -shared -fPIC -O1 -o .build-tsan/tsan-order.so scripts/tsan-order.c -ldl
 	LD_PRELOAD=$(CURDIR)/.build-tsan/tsan-order.so TSAN_OPTIONS="$${TSAN_OPTIONS:-halt_on_error=1 suppressions=$(CURDIR)/scripts/tsan-suppressions.txt}" \
-		$(SANITIZED) --skip ProgramSteeringTests --skip ProgramMatrixTests --sanitize=thread --scratch-path .build-tsan
-	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" $(SANITIZED) --sanitize=address --scratch-path .build-asan
+		LEFT_OUT='NetworkLabTests|EndToEndTests|ProgramSteeringTests|ProgramMatrixTests' \
+		$(SANITIZED) --sanitize=thread --scratch-path .build-tsan
+	ASAN_OPTIONS="$${ASAN_OPTIONS:-detect_leaks=0}" LEFT_OUT='NetworkLabTests|EndToEndTests' \
+		$(SANITIZED) --sanitize=address --scratch-path .build-asan
 
 # Coverage-guided fuzzing of all that reads bytes from outside, each target for so long: `make fuzz SECONDS=3000` is a
 # night's run, `make fuzz TARGETS=dbus` one target's. A crash leaves its input in .build-fuzz/crashes.
 SECONDS = 20
+OPTIMIZATION = -O
 fuzz:
 	@scripts/setup.sh
-	@scripts/fuzz.sh $(SECONDS) $(TARGETS)
+	@OPTIMIZATION=$(OPTIMIZATION) scripts/fuzz.sh $(SECONDS) $(TARGETS)
 
 # A thousand connections of one process in a lab, a fault every GAP seconds, for so many SECONDS: fails where descriptors,
 # threads or memory grow, or a connection is lost. A day has 17,280 faults of 5 s; a shorter GAP compresses it.

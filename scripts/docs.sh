@@ -10,20 +10,18 @@ scripts/snippets.py
 log=$(mktemp)
 graphs=$(mktemp -d)
 trap 'rm -rf "$log" "$graphs"' EXIT
-# The same build as the tests', so that nothing is built twice. Where the tests were not built, it fails for their own
-# module after it has written all others: so the files tell whether it did what is wanted here.
-begun=$(mktemp -p "$graphs")
-scripts/swift.sh package --traits Service,HTTP,Outbox dump-symbol-graph --skip-synthesized-members > "$log" 2>&1 || true
-made=$(sed -n 's/^Files written to //p' "$log")
+# The same build as the tests', so that nothing is built twice. (`swift package dump-symbol-graph` orders the traits differently,
+# and compiles all of the package again.)
+options=(--traits Service,HTTP,Outbox)
+scripts/swift.sh build "${options[@]}" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
+built=$(scripts/swift.sh build "${options[@]}" --show-bin-path)
+maps=()
+while read -r map; do maps+=(-Xcc "-fmodule-map-file=$map"); done < <(
+    find "$PWD/Sources" "$PWD"/.build/checkouts/*/Sources "$built"/*.build -name module.modulemap)
 for module in "${modules[@]}"; do
-    if [ ! "$made/$module.symbols.json" -nt "$begun" ]; then
-        cat "$log" >&2
-        echo "docs: there is no symbol graph of $module" >&2
-        exit 1
-    fi
-    cp "$made/$module"[.@]*.json "$graphs"
+    swift symbolgraph-extract -module-name "$module" -I "$built/Modules" "${maps[@]}" -target "$(uname -m)-unknown-linux-gnu" \
+        -minimum-access-level public -skip-synthesized-members -output-dir "$graphs"
 done
-rm "$begun"
 docc=$(command -v docc || echo "$(dirname "$(realpath "$(command -v swift)")")/docc")
 rm -rf "$target"
 "$docc" convert Documentation.docc --additional-symbol-graph-dir "$graphs" --output-path "$target" \

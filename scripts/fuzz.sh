@@ -4,6 +4,7 @@
 # .build-fuzz/crashes. New inputs that reach further are kept in .build-fuzz/corpus.
 #
 #   scripts/fuzz.sh SECONDS [TARGET…]
+# OPTIMIZATION: -O where it is not said. -Onone is built in a third of the time, and tries fewer inputs in a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -28,7 +29,7 @@ module() {
     while read -r file; do sources+=("$file"); done < <(find "$@" -name '*.swift' | sort)
     echo "fuzz: building $name"
     mkdir -p "$part"
-    swiftc -O -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
+    swiftc "${OPTIMIZATION:--O}" -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
         -package-name swift_multipath -module-name "$name" \
         -I "$build" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab -I Sources/CAres \
         $(pkg-config --cflags libmnl libcares) \
