@@ -130,7 +130,8 @@
                     Self.links + ["--serve", "exec '\(httpprobe)' serve 80"],
                     """
                     cd "$(mktemp -d)"
-                    head -c 8000000 /dev/urandom > film
+                    # More than three times what leaves in a moment, with what a killed client's kernel still sends for it.
+                    head -c 40000000 /dev/urandom > film
                     for _ in $(seq 300); do if curl -s -o /dev/null http://server/; then break; fi; sleep 0.1; done
                     for _ in 1 2; do
                         '\(httpprobe)' upload film http://server/film &
