@@ -22,7 +22,10 @@ extension SteeringMachine {
     }
 
     /// This end sends no more, so its kernel makes no subflow.
-    package mutating func hasEndedSending() { reconciler.hasEnded = true }
+    package mutating func hasEndedSending() {
+        reconciler.hasEnded = true
+        agenda.endGlances()
+    }
 
     /// From when on it may send no more, and nothing is lost by that; nil while another path is being joined.
     private func preparedToEnd(since begin: MonotonicTime, at now: MonotonicTime) -> MonotonicTime? {

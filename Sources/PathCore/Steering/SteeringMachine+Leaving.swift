@@ -172,6 +172,11 @@ extension SteeringMachine {
             $0.role == .data && ($0.isOpen || !stranding.isStranded) && !paths[$0.path].hasFailed
         }
         guard !lives else { return stranding.lives(at: now) }
+        // Where both ends have said all, and it has arrived, the subflows end before the connection does: no path is missing.
+        if reconciler.hasEnded, !stranding.isStranded {
+            guard isFresh(at: now) else { return }
+            if reconciler.peerHasEnded, outstanding == 0 { return }
+        }
         if stranding.begin(at: now, tuning) {
             tell(.stranded)
             // A path that was left alone for long may be all there is.

@@ -145,7 +145,8 @@ extension SteeringMachine {
 
     /// Says for how long glances are enough from now on.
     private mutating func planGlances(at now: MonotonicTime) {
-        guard isCalm else { return agenda.endGlances() }
+        // Whether the peer has ended as well a glance does not tell.
+        guard isCalm, !reconciler.hasEnded else { return agenda.endGlances() }
         agenda.glancesUntil = now.advanced(by: pace * tuning.calmPaces)
         let hasFailed = paths.keys.contains { paths[$0].hasFailed }
         agenda.glancePause = hasFailed ? nil : max(answerTime ?? tuning.firstLook, pace)

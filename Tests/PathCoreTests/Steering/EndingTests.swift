@@ -74,4 +74,25 @@ struct EndingTests {
         #expect(machine.snapshot(HandFed.snapshot(), at: at(20)).isEmpty)
         #expect(machine.sample(HandFed.sample(), at: at(30)).isEmpty)
     }
+
+    @Test(
+        "is told that no path is left where its last subflow ends, but not where both ends have said all",
+        arguments: [false, true], [false, true])
+    func lastSubflow(isAnnounced: Bool, peerHasEnded: Bool) {
+        var machine = HandFed.machine()
+        _ = machine.sample(HandFed.sample(waiting: 10), at: at(20))
+        machine.hasEndedSending()
+        var actions: [SteeringAction] = []
+        if isAnnounced {
+            let facts = SubflowFacts(local: HandFed.local, remote: HandFed.remote)
+            actions = machine.event(.subflowClosed(HandFed.token, facts, SubflowEnd()), at: at(30))
+            // What the latest sample told may be over.
+            #expect(!actions.contains(.tell(.stranded)))
+            #expect(machine.agenda.needsSample(at: at(30)) && !machine.agenda.mayGlance(at: at(30)))
+        }
+        var last = HandFed.sample(peerHasEnded: peerHasEnded)
+        last.subflows = []
+        actions += machine.sample(last, at: at(30))
+        #expect(actions.contains(.tell(.stranded)) == !peerHasEnded)
+    }
 }
