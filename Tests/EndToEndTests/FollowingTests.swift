@@ -51,7 +51,7 @@ extension Labs {
                     != nil, "\(outcome)")
             #expect(outcome.output.contains("by 2 connections"))
             // A release build on a quiet machine needs 0.35 s at most; the margin is for a busy one.
-            #expect((pause ?? .max) < 2500, "\(outcome)")
+            #expect((pause ?? .max) < 5000, "\(outcome)")
         }
 
         @Test("loses no byte while its user walks out of reach")
@@ -76,11 +76,11 @@ extension Labs {
         func betterPath() throws {
             let (outcome, pause) = try download(
                 30_000_000, wifiAndCellular + ["--scenario", "tcp-only-server"],
-                "pause 0.5; mplab set wlan0 down; pause 3; mplab set wlan0 up")
+                "pause 0.5; mplab set wlan0 down; pause 6; mplab set wlan0 up")
             #expect(outcome.output.contains("over wlan0 by tcp (better path: wlan0)"), "\(outcome)")
             #expect(outcome.output.contains("by 3 connections"), "\(outcome)")
-            // Waiting for the better path would take three seconds.
-            #expect((pause ?? .max) < 2500, "\(outcome)")
+            // Waiting for the better path would take six seconds.
+            #expect((pause ?? .max) < 5000, "\(outcome)")
         }
 
         @Test("stays on a path that only gets slow")
