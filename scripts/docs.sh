@@ -15,9 +15,12 @@ trap 'rm -rf "$log" "$graphs"' EXIT
 options=(--traits Service,HTTP,Outbox)
 scripts/swift.sh build "${options[@]}" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
 built=$(scripts/swift.sh build "${options[@]}" --show-bin-path)
+# Of the C modules; SwiftPM makes those of the modules that have none.
 maps=()
-while read -r map; do maps+=(-Xcc "-fmodule-map-file=$map"); done < <(
-    find "$PWD/Sources" "$PWD"/.build/checkouts/*/Sources "$built"/*.build -name module.modulemap)
+for map in "$PWD"/Sources/*/module.modulemap "$PWD"/.build/checkouts/*/Sources/*/{,include/}module.modulemap \
+    "$built"/*.build/module.modulemap; do
+    [ ! -e "$map" ] || maps+=(-Xcc "-fmodule-map-file=$map")
+done
 for module in "${modules[@]}"; do
     swift symbolgraph-extract -module-name "$module" -I "$built/Modules" "${maps[@]}" -target "$(uname -m)-unknown-linux-gnu" \
         -minimum-access-level public -skip-synthesized-members -output-dir "$graphs"
