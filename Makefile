@@ -62,12 +62,12 @@ sanitize:
 		$(SANITIZED) --sanitize=address --scratch-path .build-asan
 
 # Coverage-guided fuzzing of all that reads bytes from outside, each target for so long: `make fuzz SECONDS=3000` is a
-# night's run, `make fuzz TARGETS=dbus` one target's. A crash leaves its input in .build-fuzz/crashes.
+# night's run, `make fuzz TARGETS=dbus` one target's, `make fuzz OPTIMIZATION=-Onone` soon built. A crash leaves its input in
+# .build-fuzz/crashes.
 SECONDS = 20
-OPTIMIZATION = -O
 fuzz:
 	@scripts/setup.sh
-	@OPTIMIZATION=$(OPTIMIZATION) scripts/fuzz.sh $(SECONDS) $(TARGETS)
+	@scripts/fuzz.sh $(SECONDS) $(TARGETS)
 
 # A thousand connections of one process in a lab, a fault every GAP seconds, for so many SECONDS: fails where descriptors,
 # threads or memory grow, or a connection is lost. A day has 17,280 faults of 5 s; a shorter GAP compresses it.

@@ -15,7 +15,7 @@ trap 'rm -rf "$log" "$graphs"' EXIT
 options=(--traits Service,HTTP,Outbox)
 scripts/swift.sh build "${options[@]}" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
 built=$(scripts/swift.sh build "${options[@]}" --show-bin-path)
-# Of the C modules; SwiftPM makes those of the modules that have none.
+# Where the C modules are described; for those that have no module map SwiftPM has made one.
 maps=()
 for map in "$PWD"/Sources/*/module.modulemap "$PWD"/.build/checkouts/*/Sources/*/{,include/}module.modulemap \
     "$built"/*.build/module.modulemap; do

@@ -10,7 +10,10 @@ cd "$(dirname "$0")/.."
 seconds=$1
 shift
 build=$PWD/.build-fuzz
-mkdir -p "$build/crashes"
+optimization=${OPTIMIZATION:--O}
+# What is built with one optimization is not taken for another's.
+objects=$build/objects$optimization
+mkdir -p "$build/crashes" "$objects"
 
 # A module of the package: an object with coverage, and its interface. It is built again where its sources, or a module
 # before it, are newer. What a build that was interrupted has half written is in a folder of its own, and goes.
@@ -21,21 +24,21 @@ before=()
 module() {
     local name=$1 sources=() file
     shift
-    before+=("$build/$name.o")
-    if [ -e "$build/$name.o" ] && [ -e "$build/$name.swiftmodule" ] &&
-        [ -z "$(find "$@" "$0" Sources/CLinux Sources/CLab "${before[@]}" -newer "$build/$name.o" -print -quit)" ]; then
+    before+=("$objects/$name.o")
+    if [ -e "$objects/$name.o" ] && [ -e "$objects/$name.swiftmodule" ] &&
+        [ -z "$(find "$@" "$0" Sources/CLinux Sources/CLab "${before[@]}" -newer "$objects/$name.o" -print -quit)" ]; then
         return
     fi
     while read -r file; do sources+=("$file"); done < <(find "$@" -name '*.swift' | sort)
     echo "fuzz: building $name"
     mkdir -p "$part"
-    swiftc "${OPTIMIZATION:--O}" -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
+    swiftc "$optimization" -wmo -enable-testing -parse-as-library -sanitize=fuzzer,address -swift-version 6 \
         -package-name swift_multipath -module-name "$name" \
-        -I "$build" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab -I Sources/CAres \
+        -I "$objects" -I Sources/CMnl -I Sources/CLinux -I Sources/CLab -I Sources/CAres \
         $(pkg-config --cflags libmnl libcares) \
         -emit-module -emit-module-path "$part/$name.swiftmodule" -c -o "$part/$name.o" "${sources[@]}"
-    mv -f "$part/$name.swiftmodule" "$build/$name.swiftmodule"
-    mv -f "$part/$name.o" "$build/$name.o"
+    mv -f "$part/$name.swiftmodule" "$objects/$name.swiftmodule"
+    mv -f "$part/$name.o" "$objects/$name.o"
 }
 module PathCore Sources/PathCore
 module LinuxNet Sources/LinuxNet
@@ -44,11 +47,11 @@ module LabNet Sources/LabNet
 module NetworkLab Sources/NetworkLab
 # The one file of MultipathDNS that reads bytes by itself.
 module Fuzz Fuzz/Sources Sources/MultipathDNS/ServiceMessage.swift
-if [ ! -x "$build/fuzz" ] || [ -n "$(find "${before[@]}" -newer "$build/fuzz" -print -quit)" ]; then
+if [ ! -x "$objects/fuzz" ] || [ -n "$(find "${before[@]}" -newer "$objects/fuzz" -print -quit)" ]; then
     mkdir -p "$part"
     swiftc -sanitize=fuzzer,address -o "$part/fuzz" "${before[@]}" \
-        $(pkg-config --libs libmnl libcares) 2> "$build/link.log" || { cat "$build/link.log" >&2; exit 1; }
-    mv -f "$part/fuzz" "$build/fuzz"
+        $(pkg-config --libs libmnl libcares) 2> "$objects/link.log" || { cat "$objects/link.log" >&2; exit 1; }
+    mv -f "$part/fuzz" "$objects/fuzz"
 fi
 
 # The tests' recordings of the kernel: datagrams, each behind its length.
@@ -72,7 +75,7 @@ fuzz() {
     local target=$1
     mkdir -p "$build/corpus/$target" "$build/seeds/$target"
     [ ! -d "Fuzz/Corpus/$target" ] || cp -r "Fuzz/Corpus/$target/." "$build/seeds/$target"
-    if FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=16384 \
+    if FUZZ_TARGET=$target "$objects/fuzz" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$build/crashes/$target-" "$build/corpus/$target" "$build/seeds/$target" \
         > "$build/$target.log" 2>&1; then
         sed -n -E 's/^#[0-9]+\s+DONE\s+cov: ([0-9]+).*/coverage \1/p; s/^Done ([0-9]+) runs.*/\1 runs/p' \
@@ -82,7 +85,7 @@ fuzz() {
         return 1
     fi
 }
-export build seconds
+export build objects seconds
 export -f fuzz
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(rtnetlink genetlink dbus recordings settings leases resolver https control addresses broker)

@@ -12,7 +12,7 @@ struct GapTests {
         var story = Story.free
         story.mode = .aggregate
         story.traffic = SimulatedTraffic([(.zero, pattern)])
-        story.changes = [(.seconds(2), .open(0, upwards: false, downwards: false))]
+        story.changes = [Story.silence]
         story.room = room
         story.steersServer = steersServer
         return story.run(until: .seconds(6))

@@ -118,7 +118,7 @@ struct ReserveSubflowTests {
     func shared(_ pattern: SimulatedTraffic.Pattern) {
         var story = Self.story(pattern)
         story.changes = [
-            (.seconds(2), .open(0, upwards: false, downwards: false)), (.milliseconds(2015), .verdict(0)),
+            Story.silence, (.milliseconds(2015), .verdict(0)),
         ]
         #expect(
             story.run(until: .milliseconds(2100)).lines(from: .seconds(2)) == [

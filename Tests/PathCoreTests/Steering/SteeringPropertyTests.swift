@@ -26,7 +26,7 @@ struct SteeringPropertyTests {
         story.mode = mode
         let end = Duration.milliseconds(2000 + length)
         story.changes = [
-            (.seconds(2), .open(0, upwards: false, downwards: false)),
+            Story.silence,
             (end, .open(0, upwards: true, downwards: true)),
         ]
         let world = story.run(until: end + .seconds(2))
