@@ -76,6 +76,7 @@ struct SubflowHalf {
     var early: [Int] = []
     var dataReceivedAt: Int64 = 0
     var segmentsReceived: UInt32 = 0
+    var earlySegments: UInt32 = 0
     /// The round trip as the receiving end sees it (tcp_rcv_rtt_update, with timestamps).
     var receiverTrip: Int64 = 0
     var acknowledgementAt: Int64 = 0

@@ -200,6 +200,7 @@ extension Simulation {
         sample.delivered = half.delivered
         sample.retransmissions = half.retransmissions
         sample.receivedSegments = half.segmentsReceived
+        sample.earlySegments = half.earlySegments
         sample.receiverRTT = .nanoseconds(half.receiverTrip / 1000 * 1000)
         sample.timeouts = UInt8(clamping: half.timeouts)
         if half.smoothed > 0 {

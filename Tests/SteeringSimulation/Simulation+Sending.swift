@@ -157,22 +157,24 @@ extension Simulation {
             return
         }
         subflows[number][end].acknowledgementAt = now
-        subflows[number][end].dataReceivedAt = now
         subflows[number][end].segmentsReceived += 1
         subflows[number][end].carriesChunk(at: now)
         let path = paths[subflows[number].path]
         subflows[number][end].measureReceiving(
             now - sentAt + (end == .client ? path.upwards : path.downwards))
         if sequence == subflows[number][end].expected {
+            subflows[number][end].dataReceivedAt = now
             subflows[number][end].expected += 1
             while let place = subflows[number][end].early.firstIndex(of: subflows[number][end].expected) {
                 subflows[number][end].early.remove(at: place)
                 subflows[number][end].expected += 1
             }
-        } else if sequence > subflows[number][end].expected,
-            !subflows[number][end].early.contains(sequence)
-        {
-            subflows[number][end].early.append(sequence)
+        } else if sequence > subflows[number][end].expected {
+            // The kernel counts each, also one that it has (tcp_data_queue_ofo).
+            subflows[number][end].earlySegments += 1
+            if !subflows[number][end].early.contains(sequence) {
+                subflows[number][end].early.append(sequence)
+            }
         }
         accept(data, at: end)
         let isInOrder = subflows[number][end].early.isEmpty && subflows[number][end].owed == nil

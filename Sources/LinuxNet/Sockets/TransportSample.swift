@@ -215,6 +215,7 @@ extension SubflowSample {
         delivered = info.delivered
         lost = info.lost
         receivedSegments = info.data_segs_in
+        earlySegments = info.rcv_ooopack
         timeouts = info.retransmits
         backoff = info.backoff
         unansweredProbes = info.probes

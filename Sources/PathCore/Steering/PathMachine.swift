@@ -197,9 +197,11 @@ struct PathMachine: Sendable {
 
     mutating func endProbing() { if state.probing != nil { state.probing = nil } }
 
-    mutating func advanceProbing(_ plan: ProbePlan, at now: MonotonicTime) -> Probing.Step? {
+    mutating func advanceProbing(
+        _ plan: ProbePlan, repairedAt: MonotonicTime?, at now: MonotonicTime
+    ) -> Probing.Step? {
         guard var probing = state.probing else { return nil }
-        let step = probing.advance(plan, at: now)
+        let step = probing.advance(plan, repairedAt: repairedAt, at: now)
         state.probing = probing
         return step
     }

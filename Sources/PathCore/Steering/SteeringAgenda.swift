@@ -57,9 +57,11 @@ package struct SteeringAgenda: Sendable {
     }
 
     /// A sample is to be taken, and tells more than a glance.
-    mutating func schedule(sampleAt time: MonotonicTime) {
+    ///
+    /// - Parameter forSilence: whether it is to tell of silence only.
+    mutating func schedule(sampleAt time: MonotonicTime, forSilence: Bool = false) {
+        awaitsSilence = forSilence && (nextSample == nil || awaitsSilence)
         nextSample = min(nextSample ?? time, time)
-        awaitsSilence = false
         isRested = false
         glanceDue = nil
     }

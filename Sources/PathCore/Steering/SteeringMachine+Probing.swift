@@ -57,12 +57,13 @@ extension SteeringMachine {
             plan.patience = max(plan.patience, tuning.awaitedProbePatience)
         }
         let timer = SteeringTimer.path(path, .probing)
-        switch paths[path].advanceProbing(plan, at: now) {
+        switch paths[path].advanceProbing(plan, repairedAt: repairedAt(path), at: now) {
         case .wait(let due): timers.set(timer, at: due)
         case .send(let look):
             reconciler.add(
                 .startProbe(path, interface: subflow.route.interface, remote: subflow.remote))
             timers.set(timer, at: look)
+            if paths[path].state.probing?.hasSentAll ?? false { lookForRepairs(probing, plan, at: now) }
         case .unanswered: judgeUnanswered(path, data, plan, at: now)
         case nil: break
         }
@@ -75,7 +76,7 @@ extension SteeringMachine {
         // What came in meanwhile counts, up to the last moment.
         let timer = SteeringTimer.path(path, .probing)
         guard isFresh(at: now) else { return timers.set(timer, at: now) }
-        if hasHeard(from: path, since: probing.first, at: now) {
+        if hasNews(from: path, since: probing.first) {
             paths[path].endProbing()
             // What is silent since is asked again.
             return timers.set(.connection(.review), at: now)
@@ -94,6 +95,7 @@ extension SteeringMachine {
         if probing.cause == .trouble(.noAnswer), let due = subflow.silenceIsCertain(at: now, tuning),
             now < due
         {
+            lookForRepairs(probing, plan, at: now)
             return timers.set(timer, at: due)
         }
         switch probing.cause {
@@ -119,24 +121,31 @@ extension SteeringMachine {
         }
     }
 
-    /// Whether anything has come in over a path since a time. Bytes that carry nothing on count for as long as the repair
-    /// of a lost segment takes: after that they are sent again in vain, because what we say does not get through.
-    private func hasHeard(from path: PathKey, since time: MonotonicTime, at now: MonotonicTime) -> Bool {
+    /// Whether anything that goes on has come in over a path since a time.
+    private func hasNews(from path: PathKey, since time: MonotonicTime) -> Bool {
         reconciler.subflows.all.contains { subflow in
-            guard subflow.path == path, subflow.isOpen else { return false }
-            if let news = subflow.progress.newsAt, news >= time { return true }
-            guard let heard = subflow.stream.silence.heardAt, heard >= time,
-                let received = subflow.stream.silence.receivedAt
-            else { return false }
-            return received.duration(to: now) < tuning.repairTime
+            subflow.path == path && subflow.isOpen && subflow.progress.newsAt.map { $0 >= time } ?? false
         }
+    }
+
+    /// Whether a loss is being repaired is to be known before the answer is given up.
+    private mutating func lookForRepairs(_ probing: Probing, _ plan: ProbePlan, at now: MonotonicTime) {
+        guard probing.cause == .trouble(.noAnswer) else { return }
+        agenda.schedule(sampleAt: now.advanced(by: max(plan.patience / 2, pace)), forSilence: true)
+    }
+
+    /// When a segment came in last over a path that was behind a lost one.
+    private func repairedAt(_ path: PathKey) -> MonotonicTime? {
+        reconciler.subflows.all.compactMap { subflow in
+            subflow.path == path && subflow.isOpen ? subflow.stream.silence.repairedAt : nil
+        }.max()
     }
 
     /// How long a handshake over a subflow's path takes at most.
     func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
-        // it comes in. Where no stream was heard it may be other connections' queue.
+        // it comes in, unless it is repeated. Where no stream was heard it may be other connections' queue.
         let isThin = isThin(probing, data.path, at: now)
         if probing.cause == .trouble(.noAnswer), !isThin, let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,

@@ -134,8 +134,7 @@ extension SteeringMachine {
         // Where round trips change, what carries is measured as often as what doesn't.
         if plan.due != nil, wanders(at: now) { plan.add(now.advanced(by: tuning.closeLook)) }
         if let first = plan.first {
-            agenda.schedule(sampleAt: max(first, now.advanced(by: pace)))
-            agenda.awaitsSilence = plan.due == nil
+            agenda.schedule(sampleAt: max(first, now.advanced(by: pace)), forSilence: plan.due == nil)
         }
         planGlances(at: now)
         // What one path lost may be acknowledged over another that carries as well: a glance does not see that.

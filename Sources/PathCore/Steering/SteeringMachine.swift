@@ -7,7 +7,7 @@
 // Theory. The kernel acts on its retransmission timer, 200 ms above the round trip at least. What can be known
 // sooner: data waits for longer than an answer ever takes (ProgressDetector). That is a suspicion, often wrong, so it
 // only prepares: another path is joined, and the suspected one is asked by a TCP handshake beside the connection. No
-// answer to as many probes as the path's loss makes necessary (LossEstimate), and nothing else that came in over it, is
+// answer to as many probes as the path's loss makes necessary (LossEstimate), and nothing new that came in over it, is
 // proof. What a path's state makes of that: `PathState`.
 //
 // In a bulk transfer the end of a subflow costs (see `Reconciler`). So none is made to ask a question, and none that works

@@ -113,6 +113,8 @@ package struct SubflowSample: Sendable, Hashable {
     /// Segments with data that came in, whatever became of them (`tcpi_data_segs_in`): those behind a lost one and
     /// those sent again in vain, too.
     package var receivedSegments: UInt32 = 0
+    /// Those of them that came before what is in front of them (`tcpi_rcv_ooopack`).
+    package var earlySegments: UInt32 = 0
     /// Segments taken for lost and not acknowledged since (`tcpi_lost`).
     package var lost: UInt32 = 0
     /// Retransmission timeouts in a row (`tcpi_retransmits`).

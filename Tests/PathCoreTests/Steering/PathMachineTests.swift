@@ -137,10 +137,11 @@ struct PathMachineTests {
     mutating func measurement() {
         let plan = ProbePlan(answerTime: .milliseconds(40), tuning)
         #expect(path.beginProbing(.measurement, tuning) == true)
-        #expect(path.advanceProbing(plan, at: at(0)) == .send(lookAt: at(50)))
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(0)) == .send(lookAt: at(50)))
+        #expect(path.advanceProbing(plan, repairedAt: at(20), at: at(20)) == .wait(until: at(50)))
         #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
-        #expect(path.advanceProbing(plan, at: at(49)) == .wait(until: at(50)))
-        #expect(path.advanceProbing(plan, at: at(50)) == .unanswered)
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(49)) == .wait(until: at(50)))
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(50)) == .unanswered)
     }
 
     @Test("is probed by several, a quarter of an answer's time apart, where it loses packets")
@@ -148,8 +149,26 @@ struct PathMachineTests {
         for _ in 0..<20 { path.noteProbe(isAnswered: false, tuning) }
         let plan = ProbePlan(answerTime: .milliseconds(40), tuning)
         #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
-        #expect(path.advanceProbing(plan, at: at(0)) == .send(lookAt: at(10)))
-        #expect(path.advanceProbing(plan, at: at(9)) == .wait(until: at(10)))
-        #expect(path.advanceProbing(plan, at: at(10)) == .send(lookAt: at(20)))
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(0)) == .send(lookAt: at(10)))
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(9)) == .wait(until: at(10)))
+        #expect(path.advanceProbing(plan, repairedAt: nil, at: at(10)) == .send(lookAt: at(20)))
+    }
+
+    @Test(
+        "is asked once more for what comes in behind a lost segment, ever later, until the most have been sent"
+    )
+    mutating func repairs() {
+        tuning.mostProbes = 4
+        let plan = ProbePlan(answerTime: .milliseconds(40), tuning)
+        #expect(path.beginProbing(.trouble(.noAnswer), tuning) == true)
+        // What came before it says nothing of it.
+        #expect(path.advanceProbing(plan, repairedAt: at(100), at: at(100)) == .send(lookAt: at(150)))
+        #expect(path.advanceProbing(plan, repairedAt: at(100), at: at(110)) == .wait(until: at(150)))
+        #expect(path.advanceProbing(plan, repairedAt: at(105), at: at(105)) == .wait(until: at(110)))
+        #expect(path.advanceProbing(plan, repairedAt: at(105), at: at(110)) == .send(lookAt: at(160)))
+        #expect(path.advanceProbing(plan, repairedAt: at(112), at: at(112)) == .wait(until: at(130)))
+        #expect(path.advanceProbing(plan, repairedAt: at(112), at: at(130)) == .send(lookAt: at(180)))
+        #expect(path.advanceProbing(plan, repairedAt: at(140), at: at(170)) == .send(lookAt: at(220)))
+        #expect(path.advanceProbing(plan, repairedAt: at(200), at: at(220)) == .unanswered)
     }
 }

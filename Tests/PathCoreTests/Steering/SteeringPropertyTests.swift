@@ -20,6 +20,32 @@ struct SteeringPropertyTests {
         #expect((failed - start.inMilliseconds) / Double(roundTrip) <= 3.5)
     }
 
+    @Test(
+        "the uplink's end under a download is certain within fifteen round trips, whatever the peer sends again",
+        arguments: [0, 0.02, 0.05], 1...8 as ClosedRange<UInt64>)
+    func uplink(loss: Double, seed: UInt64) throws {
+        var story = Story.free
+        story.seed = seed
+        story.paths[0].loss = loss
+        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(1)))])
+        let start = Duration.milliseconds(3000 + Int(seed) * 7)
+        story.changes = [(start, .open(0, upwards: false, downwards: true))]
+        let world = story.run(until: .seconds(6))
+        let failed = try #require(world.time(of: .failed("wlan0", .noAnswer)))
+        #expect(0...300 ~= failed - start.inMilliseconds)
+    }
+
+    @Test(
+        "a download over a path that loses segments stays on it in handover, though handshakes get lost as well",
+        arguments: [0.02, 0.05], 1...6 as ClosedRange<UInt64>)
+    func lossyDownload(loss: Double, seed: UInt64) {
+        var story = Story()
+        story.seed = seed
+        story.paths[0].loss = loss
+        story.traffic = SimulatedTraffic([(.zero, .download(every: .milliseconds(1)))])
+        #expect(story.run(until: .seconds(30)).moves == 0)
+    }
+
     @Test("data is back on the preferred path two seconds after it is", arguments: modes, [21, 500, 3000])
     func comesBack(mode: MultipathMode, length: Int) throws {
         var story = Story()

@@ -9,11 +9,14 @@ struct StreamDetectorTests {
     private var latest: SubflowSample?
 
     /// A sample of a path of 20 ms.
-    private mutating func ingest(received: UInt64, sent: UInt64 = 0, segments: UInt32 = 0, at time: Int64) {
+    private mutating func ingest(
+        received: UInt64, sent: UInt64 = 0, segments: UInt32 = 0, early: UInt32 = 0, at time: Int64
+    ) {
         var sample = SubflowSample(
             id: 0, local: nil, remote: nil, bytesSent: sent, bytesRetransmitted: 0, bytesReceived: received,
             smoothedRTT: .milliseconds(20), rttVariation: .milliseconds(3), minimumRTT: nil)
         sample.receivedSegments = segments
+        sample.earlySegments = early
         let isNews = latest.map { received > $0.bytesReceived } ?? false
         detector.ingest(sample, after: latest, at: at(time), tuning)
         if isNews { detector.continues(isShared: false, at: at(time), tuning) }
@@ -94,9 +97,42 @@ struct StreamDetectorTests {
     mutating func repairs() {
         for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
         for count in 1...50 as ClosedRange<Int64> {
-            ingest(received: 300, segments: UInt32(count), at: 1030 + count * 10)
+            ingest(received: 300, segments: UInt32(count), early: UInt32(count), at: 1030 + count * 10)
         }
         #expect(detector.silence.heardAt == at(1530))
         #expect(detector.due(at: at(1530), tuning) == at(1030 + 425))
+    }
+
+    @Test("is silent where all that comes is what was there already: the peer does not hear us")
+    mutating func repetitions() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        for count in 1...5 as ClosedRange<Int64> {
+            ingest(received: 300, segments: UInt32(count), at: 1030 + count * 4)
+        }
+        #expect(detector.silence.heardAt == at(1030))
+        #expect(detector.due(at: at(1050), tuning) == at(1030 + 25))
+    }
+
+    @Test("has a pause when it goes on, as long as the longest part of it in which nothing came in")
+    mutating func pausesOfRepairs() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        ingest(received: 300, at: 1070)
+        ingest(received: 300, early: 1, at: 1071)
+        ingest(received: 300, early: 1, at: 1081)
+        #expect(detector.silence.repairedAt == at(1071))
+        // Not yet: what is not over may be the path's end.
+        #expect(detector.usualPause(at: at(1081), tuning) == .milliseconds(25))
+        ingest(received: 500, early: 1, at: 1090)
+        #expect(detector.silence.repairedAt == nil)
+        #expect(detector.usualPause(at: at(1090), tuning) == .milliseconds(60))
+    }
+
+    @Test("has no pause where it was not expected")
+    mutating func elsewhere() {
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        ingest(received: 300, at: 1300)
+        detector.comesElsewhere(at: at(1300))
+        ingest(received: 400, at: 1310)
+        #expect(detector.usualPause(at: at(1310), tuning) == .milliseconds(25))
     }
 }

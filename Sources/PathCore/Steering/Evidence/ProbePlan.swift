@@ -4,11 +4,14 @@ struct ProbePlan: Sendable, Hashable {
     var spacing: Duration
     /// How long the last one is waited for.
     var patience: Duration
+    /// How many there are at most.
+    let most: Int
 
     /// - Parameter answerTime: how long an answer takes at most.
     init(answerTime: Duration, _ tuning: SteeringTuning) {
         spacing = max(answerTime / tuning.probeSpacingShare, tuning.leastProbeSpacing)
         patience = answerTime + answerTime / tuning.probePatienceShare
+        most = tuning.mostProbes
     }
 }
 
@@ -36,6 +39,8 @@ struct Probing: Sendable, Hashable {
     /// just been heard: such silence proves little.
     var isThin: Bool
     private(set) var count = 0
+    /// How many were added because a loss is being repaired.
+    private var repeated = 0
     /// Whether all that were sent left this machine.
     var wasAsked = true
     /// Whether other connections have heard that they went unanswered.
@@ -54,18 +59,28 @@ struct Probing: Sendable, Hashable {
     mutating func prolong(at now: MonotonicTime) { if count > 0 { latest = now } }
 
     var isMeasurement: Bool { cause == .measurement }
+    /// Whether all that are necessary were sent.
+    var hasSentAll: Bool { count >= needed }
 
     /// Goes on with the plan.
-    mutating func advance(_ plan: ProbePlan, at now: MonotonicTime) -> Step {
-        guard count < needed else {
+    ///
+    /// - Parameter repairedAt: when a segment came in last that was behind a lost one. Where that was after the latest probe
+    ///   one more is sent, for its answer may be in the queue behind such segments; each of these is sent after twice the time
+    ///   of the one before.
+    mutating func advance(_ plan: ProbePlan, repairedAt: MonotonicTime?, at now: MonotonicTime) -> Step {
+        if hasSentAll, count > 0, count < plan.most, !isMeasurement, let repairedAt, repairedAt > latest {
+            (needed, repeated) = (count + 1, repeated + 1)
+        }
+        guard !hasSentAll else {
             let due = latest.advanced(by: plan.patience)
             return now < due ? .wait(until: due) : .unanswered
         }
-        let due = count == 0 ? now : latest.advanced(by: plan.spacing)
+        let spacing = plan.spacing * (1 << max(repeated - 1, 0))
+        let due = count == 0 ? now : latest.advanced(by: spacing)
         guard now >= due else { return .wait(until: due) }
         if count == 0 { first = now }
         count += 1
         latest = now
-        return .send(lookAt: now.advanced(by: count < needed ? plan.spacing : plan.patience))
+        return .send(lookAt: now.advanced(by: hasSentAll ? plan.patience : plan.spacing))
     }
 }

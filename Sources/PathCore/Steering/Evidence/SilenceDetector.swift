@@ -4,17 +4,22 @@
 /// Tells when silence is to be probed: on a subflow that brought a stream (`StreamDetector`), and on a plain TCP connection
 /// whose user expects data (`SilenceWatch`). Each has its own pauses.
 struct SilenceDetector: Sendable {
-    /// When bytes last came in that carried the stream on, and when any did: behind a lost segment the kernel counts
-    /// none until it is sent again.
+    /// When bytes last came in that carried the stream on, and when any did that was not acknowledged yet: behind a lost
+    /// segment the kernel counts none until it is sent again.
     private(set) var receivedAt: MonotonicTime?
     private(set) var heardAt: MonotonicTime?
+    /// When the last of those came that carry nothing on, if nothing has since: a loss is being repaired.
+    var repairedAt: MonotonicTime? {
+        guard let receivedAt, let heardAt, heardAt > receivedAt else { return nil }
+        return heardAt
+    }
     /// How often silence was probed since the peer last said something.
     private(set) var probes = 0
 
     /// Bytes came in that carry the stream on; or they are to come in from now on.
     mutating func received(at time: MonotonicTime) { (receivedAt, heardAt) = (time, time) }
 
-    /// Bytes came in that carry nothing on.
+    /// Bytes came in that carry nothing on yet.
     mutating func heard(at time: MonotonicTime) { heardAt = time }
 
     /// A probe was sent because of it.
@@ -28,7 +33,7 @@ struct SilenceDetector: Sendable {
     /// - Parameters:
     ///   - pause: how long it is nothing strange.
     ///   - repairTime: how much longer bytes may come that carry nothing on: a lost segment gets the time to be repaired.
-    ///     After that they are sent again in vain, because our acknowledgements don't get through.
+    ///     After that it is sent again in vain, because our acknowledgements don't get through.
     ///   - answeredAt: when something else showed last that the peer's host is there.
     func due(
         after pause: Duration, repairTime: Duration = .zero, answeredAt: MonotonicTime = .zero

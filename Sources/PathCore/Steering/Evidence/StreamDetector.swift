@@ -32,8 +32,9 @@ struct StreamDetector: Sendable {
             sentBefore = sample.bytesSent
             pauses.ends(at: now, tuning)
             silence.received(at: now.advanced(by: .zero - sample.sinceDataReceived))
-        } else if sample.receivedSegments != latest.receivedSegments {
-            pauses.ends(at: now, tuning)
+        } else if sample.earlySegments != latest.earlySegments {
+            // Something is lost, and is being repaired. (What was acknowledged and comes again is no sign of life: the peer
+            // does not hear us.)
             // The time of these isn't told; it is between the samples.
             silence.heard(at: now)
         } else if let heard = silence.heardAt {
@@ -55,12 +56,14 @@ struct StreamDetector: Sendable {
     mutating func wasProbed() { silence.wasProbed() }
 
     /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
-    mutating func expect(at now: MonotonicTime) { silence.received(at: now) }
+    mutating func expect(at now: MonotonicTime) {
+        pauses.abandon()
+        silence.received(at: now)
+    }
 
     /// The user awaits bytes from now on: they have time to come, and are asked about as if it were for the first time.
     mutating func awaits(at now: MonotonicTime) {
         silence.forgetProbes()
-        pauses.abandon()
         expect(at: now)
     }
 
@@ -85,7 +88,10 @@ struct StreamDetector: Sendable {
     }
 
     /// A stream has its pauses wherever it comes.
-    mutating func takePauses(from other: StreamDetector) { pauses = other.pauses }
+    mutating func takePauses(from other: StreamDetector) {
+        pauses = other.pauses
+        pauses.abandon()
+    }
 
     /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
     func due(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
@@ -145,10 +151,10 @@ extension SteeringTuning {
 struct PauseMemory: Sendable {
     private var longest = Duration.zero
     private var longestAt = MonotonicTime.zero
-    /// How long the one that goes on has lasted.
+    /// How long the one that goes on has lasted, from one sign of life to the next.
     private var current = Duration.zero
 
-    mutating func lasts(_ time: Duration) { current = time }
+    mutating func lasts(_ time: Duration) { current = max(current, time) }
 
     /// What goes on is no pause of the stream's.
     mutating func abandon() { current = .zero }
