@@ -81,7 +81,7 @@ extension SteeringMachine {
         if progress.hasReceived, let data = reconciler.subflows.data(on: path),
             reconciler.subflows[data].stream.isStream
         {
-            reconciler.subflows[data].stream.comesElsewhere(at: now)
+            reconciler.subflows[data].stream.expectAnew(at: now)
         }
         weigh(.progressBeside, on: path, at: now)
     }

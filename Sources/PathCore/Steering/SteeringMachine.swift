@@ -218,7 +218,7 @@ package struct SteeringMachine: Sendable {
             streamedAt = nil
             return reconciler.subflows.updateEach { $0.stream.ends() }
         }
-        reconciler.subflows.updateEach { if $0.role == .data { $0.stream.awaits(at: now) } }
+        reconciler.subflows.updateEach { if $0.role == .data { $0.stream.expectAnew(at: now) } }
         agenda.endGlances()
         agenda.schedule(sampleAt: now.advanced(by: max(answerTime ?? tuning.firstLook, pace)))
     }

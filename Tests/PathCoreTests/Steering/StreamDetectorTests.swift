@@ -73,7 +73,7 @@ struct StreamDetectorTests {
         ingest(received: 300, at: 1200)
         detector.ends()
         ingest(received: 300, at: 1400)
-        detector.awaits(at: at(1450))
+        detector.expectAnew(at: at(1450))
         for count in 4..<8 as Range<UInt64> { ingest(received: count * 100, at: 1420 + Int64(count) * 10) }
         #expect(detector.due(at: at(1490), tuning) == at(1490 + 25))
     }
@@ -131,7 +131,7 @@ struct StreamDetectorTests {
     mutating func elsewhere() {
         for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
         ingest(received: 300, at: 1300)
-        detector.comesElsewhere(at: at(1300))
+        detector.expectAnew(at: at(1300))
         ingest(received: 400, at: 1310)
         #expect(detector.usualPause(at: at(1310), tuning) == .milliseconds(25))
     }

@@ -61,8 +61,9 @@ struct StreamDetector: Sendable {
         silence.received(at: now)
     }
 
-    /// The user awaits bytes from now on: they have time to come, and are asked about as if it were for the first time.
-    mutating func awaits(at now: MonotonicTime) {
+    /// The same, and their silence is asked about as if it were for the first time: the user awaits them from now on, or the
+    /// stream comes another way as well, so that nothing is to be asked here yet.
+    mutating func expectAnew(at now: MonotonicTime) {
         silence.forgetProbes()
         expect(at: now)
     }
@@ -73,12 +74,6 @@ struct StreamDetector: Sendable {
     /// What did not come in time is given it anew: this machine did not run.
     mutating func excuse(at now: MonotonicTime) {
         if silence.heardAt != nil { expect(at: now) }
-    }
-
-    /// A stream comes in another way as well, so nothing is to be asked here.
-    mutating func comesElsewhere(at now: MonotonicTime) {
-        silence.forgetProbes()
-        expect(at: now)
     }
 
     /// A stream that came over another subflow is to go on here.
