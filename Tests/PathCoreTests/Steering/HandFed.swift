@@ -36,4 +36,16 @@ enum HandFed {
         (subflow.sinceDataSent, subflow.sinceAcknowledgement) = (since, since)
         return TransportSample(kind: .mptcp(token: token.value), subflows: [subflow], connection: connection)
     }
+
+    /// One of a download.
+    ///
+    /// - Parameters:
+    ///   - early: how many segments have come in that were behind a lost one.
+    ///   - since: how long ago bytes came in that went on.
+    static func download(received: UInt64, early: UInt32, since: Duration) -> TransportSample {
+        var sample = sample()
+        (sample.subflows[0].bytesReceived, sample.subflows[0].earlySegments) = (received, early)
+        (sample.subflows[0].minimumRTT, sample.subflows[0].sinceDataReceived) = (.milliseconds(20), since)
+        return sample
+    }
 }
