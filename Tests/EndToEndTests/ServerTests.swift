@@ -1,4 +1,4 @@
-// Connections that are supervised at the end that accepts them, too: by it alone, and by both.
+// Connections that are followed at the end that accepts them, too: by it alone, and by both.
 
 import Foundation
 import TestSupport

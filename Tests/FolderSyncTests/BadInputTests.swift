@@ -6,7 +6,7 @@
     @testable import FolderSync
 
     /// What users and servers do that no program should fall over.
-    @Suite(.serialized) struct BadInputTests {
+    @Suite("What no user and no server should make mpsync do", .serialized) struct BadInputTests {
         private let folder: TemporaryFolder
 
         init() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import FolderSync
 
 /// Histories of what users do on both sides, each told by its seed.
-@Suite struct HistoryTests {
+@Suite("Many runs of mpsync, with a history each") struct HistoryTests {
     /// SYNC_HISTORIES asks for more of each kind.
     private static let histories =
         ProcessInfo.processInfo.environment["SYNC_HISTORIES"].flatMap { Int($0) } ?? 600

@@ -6,7 +6,7 @@
     @testable import FolderSync
 
     /// What could lose a file, and does not.
-    @Suite(.serialized) struct LossTests {
+    @Suite("What could lose a file", .serialized) struct LossTests {
         private let folder: TemporaryFolder
 
         init() throws {

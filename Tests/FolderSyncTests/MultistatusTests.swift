@@ -4,7 +4,7 @@
 
     @testable import FolderSync
 
-    @Suite struct MultistatusTests {
+    @Suite("A WebDAV server's listing") struct MultistatusTests {
         private func read(_ text: String) throws -> [Multistatus.Response] {
             try Multistatus(Data(text.utf8)).responses
         }

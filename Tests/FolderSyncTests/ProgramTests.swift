@@ -4,7 +4,7 @@
     import Testing
 
     /// `mpsync` as a user runs it, against three servers.
-    @Suite(.serialized) struct ProgramTests {
+    @Suite("mpsync, as a user runs it", .serialized) struct ProgramTests {
         private let folder: TemporaryFolder
 
         init() throws {

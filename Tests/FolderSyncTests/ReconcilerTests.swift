@@ -2,7 +2,7 @@ import Testing
 
 @testable import FolderSync
 
-@Suite struct ReconcilerTests {
+@Suite("What is to be done with two lists of files") struct ReconcilerTests {
     private func file(_ number: Int64) -> LocalVersion {
         LocalVersion(size: 1, modified: number, changed: number, inode: UInt64(number))
     }

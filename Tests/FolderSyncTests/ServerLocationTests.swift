@@ -2,7 +2,7 @@ import Testing
 
 @testable import FolderSync
 
-@Suite struct ServerLocationTests {
+@Suite("The URL of a server's folder") struct ServerLocationTests {
     private let location: ServerLocation
 
     init() throws { location = try ServerLocation("https://Cloud.example/dav/a%20b/") }

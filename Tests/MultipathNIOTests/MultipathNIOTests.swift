@@ -84,7 +84,7 @@ struct MultipathNIOTests {
     }
 
     @Test("adopts a channel that was opened elsewhere, and says how far it is steered")
-    func supervise() async throws {
+    func follow() async throws {
         let (client, _) = try await withEcho { port in
             let stream = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .enableMPTCP(true)

@@ -11,7 +11,8 @@
 //   stall               holds the event thread for a tenth of a second
 //   forge FOLDER        writes a journal's entry: "kernel"
 //   forked              has two threads of a forked child want a lock at once
-//   flood SECONDS       has the first connection that is accepted announce addresses without a pause; prints how many
+//   flood SECONDS       has the first connection that is accepted announce addresses, take them back, and say which subflow
+//                       is to carry, without a pause; prints how many addresses
 
 import CLab
 import CLinux
@@ -109,18 +110,18 @@ enum SubflowProbe {
     }
 
     private static func flood(_ duration: Duration) throws {
-        let accepted = Locked<ConnectionToken?>(nil)
+        let accepted = Locked<(token: ConnectionToken, facts: SubflowFacts)?>(nil)
         // Used on the event thread alone.
         nonisolated(unsafe) let events = SubflowEvents(on: .shared)
         _ = try EventThread.shared.perform { () throws(SystemError) in
             events.start { event in
-                guard case .established(let token, _, isServer: true, _) = event else { return }
-                accepted.withLock { $0 = $0 ?? token }
+                guard case .established(let token, let facts, isServer: true, _) = event else { return }
+                accepted.withLock { $0 = $0 ?? (token, facts) }
             }
         }
         say("listens")
         while accepted.withLock({ $0 == nil }) { _ = usleep(10_000) }
-        guard let token = accepted.withLock({ $0 }) else { return }
+        guard let (token, facts) = accepted.withLock({ $0 }) else { return }
         let commands = try SubflowCommands()
         var count = 0
         let start = MonotonicTime.now
@@ -129,6 +130,9 @@ enum SubflowProbe {
             let number = UInt32(count % 250 + 1)
             let address = IPAddress(ipv4: 0xC612_0000 + number)
             if (try? commands.announce(token, .init(address, id: UInt8(number)))) != nil { count += 1 }
+            try? commands.remove(token, localID: UInt8(number))
+            try? commands.setBackup(
+                token, local: facts.local, remote: facts.remote, count.isMultiple(of: 2))
         }
         say("\(count)")
     }

@@ -11,7 +11,7 @@ public struct Dialer: Sendable {
         /// This library, by TCP only.
         case oursTCP = "ours-tcp"
         /// A socket that this library's race has made, as a plain SwiftNIO channel.
-        case unsupervised = "ours-unsupervised"
+        case unfollowed = "ours-unfollowed"
         /// SwiftNIO's ClientBootstrap.
         case nio
         case nioMPTCP = "nio-mptcp"
@@ -55,7 +55,7 @@ public struct Dialer: Sendable {
             return Opened(
                 channel: connection.channel, connection: connection,
                 transport: connection.establishment?.transport)
-        case .unsupervised:
+        case .unfollowed:
             let socket = try await Connector.shared.connect(host: host, port: port)
             let transport = socket.report.transport
             let channel = try await bootstrap(initializer).withConnectedSocket(socket.takeDescriptor()).get()

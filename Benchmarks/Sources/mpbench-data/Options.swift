@@ -22,7 +22,7 @@ struct Options {
     var atOnce = 1
 
     static let usage = """
-        usage: mpbench-data ours|ours-unsupervised|ours-tcp|nio|nio-mptcp up|down|rr|connect|crowd HOST NUMBER [AT-ONCE]
+        usage: mpbench-data ours|ours-unfollowed|ours-tcp|nio|nio-mptcp up|down|rr|connect|crowd HOST NUMBER [AT-ONCE]
 
         """
 

@@ -18,6 +18,9 @@ struct Exodus {
         var moved: [Double] = []
         /// Send time and latency of each request of all; -1 where no answer came.
         var requests: [[Double]] = []
+        /// What happened, and when in seconds, to connections that did not move or that a request waits on for longer than two
+        /// seconds: of at most `mostStories`.
+        var stories: [[String]] = []
         /// The process's own time on a CPU from the fault to the end.
         var cpu = 0.0
         var residentKiB = 0.0
@@ -26,12 +29,16 @@ struct Exodus {
         var end = 0.0
     }
 
+    private static let mostStories = 8
+
     func run() async throws -> Result {
         let limit = ProcessUsage.raiseDescriptorLimit()
-        guard limit > 4 * options.count + 200 else { throw Shortage(limit: limit) }
+        guard limit > 2 * options.count + 200 else { throw Shortage(limit: limit) }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var connections: [(Dialer.Opened, Requests)] = []
-        let moves = NIOLockedValueBox<[Double]>([])
+        let histories = (0..<options.count).map { _ in
+            NIOLockedValueBox<[(time: Double, event: SteeringEvent)]>([])
+        }
         while connections.count < options.count {
             let next = min(50, options.count - connections.count)
             connections += try await withThrowingTaskGroup(of: (Dialer.Opened, Requests).self) { tasks in
@@ -51,8 +58,8 @@ struct Exodus {
             }
             guard let connection = opened.connection else { continue }
             Task {
-                for await case .steering(.moved) in connection.events {
-                    moves.withLockedValue { $0.append(clock.now) }
+                for await case .steering(let event) in connection.events {
+                    histories[index].withLockedValue { $0.append((clock.now, event)) }
                 }
             }
         }
@@ -68,8 +75,17 @@ struct Exodus {
         result.cpu = ProcessUsage.cpu - result.cpu
         result.sentAgain = Kernel.retransmittedSegments() - result.sentAgain
         result.residentKiB = ProcessUsage.residentKiB
-        result.moved = moves.withLockedValue { $0 }
         result.requests = connections.flatMap { $0.1.results }
+        for (history, (opened, requests)) in zip(histories.map({ $0.withLockedValue { $0 } }), connections) {
+            let moved = history.compactMap { if case .moved = $0.event { $0.time } else { nil } }
+            result.moved += moved
+            let waits = requests.results.contains { $0[1] < 0 && $0[0] < result.end - 2 }
+            guard opened.connection != nil, waits || moved.isEmpty, result.stories.count < Self.mostStories
+            else { continue }
+            result.stories.append(
+                history.map { "\($0.time) \($0.event)" } + requests.results.map { "\($0[0]) asked, \($0[1])" }
+            )
+        }
         return result
     }
 

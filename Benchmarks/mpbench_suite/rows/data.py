@@ -118,7 +118,7 @@ def latency():
         result = json.loads(between_hosts(lab, command(lab, contender, True, "rr", 20_000), prefix=pinned))
         return {"p50": result["p50"], "p99": result["p99"], "cpu": 1e6 * result["cpu"] / result["requests"]}, result
 
-    against = "ours-unsupervised"
+    against = "ours-unfollowed"
     return Row("request-response", "20,000 requests of 200 bytes by MPTCP, one at a time, both ends on one CPU",
                [Metric("p50", "p50", "µs", ratio=1 / 1.05, against=against), Metric("p99", "p99", "µs"),
                 Metric("cpu", "CPU per request", "µs")],
@@ -137,7 +137,7 @@ def connecting(at_once):
     how = "one after the other" if at_once == 1 else f"{at_once} at a time"
     return Row(f"connections-{at_once}", f"{CONNECTIONS:,} connections, made and closed, {how}",
                [Metric("rate", "connections a second", "/s", at_least=True), Metric("cpu", "CPU of each", "µs")],
-               run, ("ours", "ours-unsupervised", "nio-mptcp", "nio", "c"), most_runs=3, seconds=2)
+               run, ("ours", "ours-unfollowed", "nio-mptcp", "nio", "c"), most_runs=3, seconds=2)
 
 
 # Memory
@@ -160,7 +160,7 @@ def crowd():
             return sum(result[key] * result["connections"] for result in results) / connections
         return {"memory": mean("memory"), "descriptors": mean("descriptors")}, {"parts": results}
 
-    against = "ours-unsupervised"
+    against = "ours-unfollowed"
     return Row("crowd-10000", "10,000 MPTCP connections that say nothing",
                [Metric("memory", "resident memory of each", "KiB", more=16, against=against),
                 Metric("descriptors", "descriptors of each", "")],

@@ -9,8 +9,8 @@ from ..row import Metric, Row
 from .modes import named, phase
 
 COUNT, INTERVAL = 10_000, 5.0
-# Of each of ours; and the program's own.
-DESCRIPTORS, MORE = 4, 300
+# Of each of ours; and the program's own, with the probes of a moment.
+DESCRIPTORS, MORE = 2, 1000
 AT, SECONDS = 6.0, 14.0
 NETWORK = Network(wifi="rtt=20ms", cellular="rtt=40ms")
 

@@ -193,31 +193,3 @@ package final class EndpointSubflowControl: SubflowControl {
         try commands.endpoints().first { $0.address == address }
     }
 }
-
-/// Does nothing, and says why.
-package final class ObservingSubflowControl: SubflowControl {
-    package let level: ControlLevel
-    private let limit: ControlLimit
-
-    package init(because limit: ControlLimit) {
-        self.limit = limit
-        level = .observeOnly(because: limit)
-    }
-
-    package func perform(
-        _ action: SubflowAction, on connection: ConnectionToken
-    ) throws(SystemError) -> SubflowOutcome {
-        .refused(limit)
-    }
-}
-
-extension ControlLevel {
-    /// What steers connections at this level, in the network namespace of the calling thread.
-    package func makeControl() throws(SystemError) -> any SubflowControl {
-        switch self {
-        case .perConnection, .perConnectionByBroker: ConnectionSubflowControl(try SubflowCommands())
-        case .systemWide(let limit): try EndpointSubflowControl(try SubflowCommands(), because: limit)
-        case .observeOnly(let limit): ObservingSubflowControl(because: limit)
-        }
-    }
-}

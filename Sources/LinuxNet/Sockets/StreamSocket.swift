@@ -122,6 +122,9 @@ package struct StreamSocket: ~Copyable, Sendable {
         try systemCall("listen") { Glibc.listen(descriptor.number, backlog) }
     }
 
+    /// Ends both directions: those that wait on the descriptor wake up, and its number stays in use.
+    package func shutDown() { _ = shutdown(descriptor.number, CInt(SHUT_RDWR)) }
+
     /// Gives the descriptor away.
     package consuming func release() -> CInt { descriptor.release() }
 

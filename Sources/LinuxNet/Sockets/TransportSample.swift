@@ -67,13 +67,13 @@ extension TransportSample {
     /// - Parameter needed: set to the number of subflows there are, where that is more than there is room for.
     private static func full(_ descriptor: CInt, _ capacity: Int, _ needed: inout Int) -> TransportSample? {
         withUnsafeTemporaryAllocation(of: mp_tcp_info.self, capacity: capacity) { tcp in
-            withUnsafeTemporaryAllocation(of: mp_mptcp_subflow_info.self, capacity: capacity) { flows in
+            withUnsafeTemporaryAllocation(of: mp_mptcp_subflow_info.self, capacity: capacity) { infos in
                 var info = mp_mptcp_full_info()
                 info.size_tcpinfo_user = UInt32(MemoryLayout<mp_tcp_info>.stride)
                 info.size_sfinfo_user = UInt32(MemoryLayout<mp_mptcp_subflow_info>.stride)
                 info.size_arrays_user = UInt32(capacity)
                 info.tcp_info = UInt64(UInt(bitPattern: tcp.baseAddress))
-                info.subflow_info = UInt64(UInt(bitPattern: flows.baseAddress))
+                info.subflow_info = UInt64(UInt(bitPattern: infos.baseAddress))
                 var length = socklen_t(MemoryLayout<mp_mptcp_full_info>.size)
                 guard
                     getsockopt(descriptor, CInt(MP_SOL_MPTCP), CInt(MP_MPTCP_FULL_INFO), &info, &length) == 0,
@@ -86,17 +86,17 @@ extension TransportSample {
                 }
                 // An older kernel writes less of each, and what it leaves out is to be 0.
                 zeroTails(tcp, count, Int(info.size_tcpinfo_kernel))
-                zeroTails(flows, count, Int(info.size_sfinfo_kernel))
+                zeroTails(infos, count, Int(info.size_sfinfo_kernel))
                 var subflows: [SubflowSample] = []
                 subflows.reserveCapacity(count)
                 for index in 0..<count {
-                    let flow = UnsafeRawBufferPointer(
-                        start: flows.baseAddress! + index, count: MemoryLayout<mp_mptcp_subflow_info>.stride)
+                    let names = UnsafeRawBufferPointer(
+                        start: infos.baseAddress! + index, count: MemoryLayout<mp_mptcp_subflow_info>.stride)
                     subflows.append(
                         SubflowSample(
-                            id: flow.number(UInt32.self) ?? 0, tcp[index],
-                            local: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[8..<136])),
-                            remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: flow[136..<264]))))
+                            id: names.number(UInt32.self) ?? 0, tcp[index],
+                            local: IPEndpoint(UnsafeRawBufferPointer(rebasing: names[8..<136])),
+                            remote: IPEndpoint(UnsafeRawBufferPointer(rebasing: names[136..<264]))))
                 }
                 return TransportSample(
                     kind: .mptcp(token: connection.token.value), subflows: subflows, connection: connection)
@@ -184,14 +184,8 @@ extension ConnectionSample {
         writeSequence = info.write_seq
         firstUnacknowledged = info.snd_una
         nextExpected = info.rcv_nxt
-        bytesSent = info.bytes_sent
         bytesReceived = info.bytes_received
-        bytesRetransmitted = info.bytes_retrans
         acknowledged = info.bytes_acked
-        retransmissions = info.retransmits
-        sinceDataSent = .milliseconds(Int64(info.last_data_sent))
-        sinceDataReceived = .milliseconds(Int64(info.last_data_recv))
-        sinceAcknowledgement = .milliseconds(Int64(info.last_ack_recv))
     }
 }
 
@@ -213,7 +207,6 @@ extension SubflowSample {
         unsent = info.notsent_bytes
         acknowledged = info.bytes_acked
         delivered = info.delivered
-        lost = info.lost
         receivedSegments = info.data_segs_in
         earlySegments = info.rcv_ooopack
         timeouts = info.retransmits
@@ -222,7 +215,6 @@ extension SubflowSample {
         retransmissions = info.total_retrans
         sendWindow = info.snd_wnd
         receiverRTT = .microseconds(Int64(info.rcv_rtt))
-        retransmissionTimeout = .microseconds(Int64(info.rto))
         sinceDataSent = .milliseconds(Int64(info.last_data_sent))
         sinceDataReceived = .milliseconds(Int64(info.last_data_recv))
         sinceAcknowledgement = .milliseconds(Int64(info.last_ack_recv))

@@ -105,6 +105,9 @@ extension TransferReport: CustomStringConvertible {
     package var lines: [String] {
         ReportLine.lines(transport, control, marking) + paths.map { ReportLine.line("path", "\($0)") }
             + moves.map { ReportLine.line("move", "\($0)") }
+            + (isBetterOnNewConnection
+                ? [ReportLine.line("next", "a new connection would be faster: the first subflow has ended")]
+                : [])
             + [ReportLine.line("duration", duration.shortText)]
     }
 }

@@ -44,7 +44,7 @@ final class SteeringRegistry: @unchecked Sendable {
     /// Nil where this process steers by itself, or there is no MPTCP to steer.
     private var broker: BrokeredSteering?
     /// For connections whose sockets others made; it changes the endpoints of the whole network namespace.
-    private var endpoints: (any SubflowControl)?
+    private var endpoints: EndpointSubflowControl?
     private var events: SubflowEvents?
     /// Connections that `mpathd` is to take in a moment.
     private var attempts: [ConnectionToken: EventThread.Token] = [:]
@@ -55,7 +55,7 @@ final class SteeringRegistry: @unchecked Sendable {
     /// The peers of these connections take no further subflow at their first address (RFC 8684 section 3.1). Not yet followed.
     private var denials: [SubflowEvent] = []
     private static let mostDenials = 256
-    /// Announced addresses, in the second that began then: of all connections of the network namespace, and of each that
+    /// What peers have announced or wished, in the second that began then: of all connections of the network namespace, and of each that
     /// is followed.
     private var announcements: (since: MonotonicTime, count: Int, own: [ConnectionToken: Int]) = (
         .zero, 0, [:]
@@ -207,7 +207,7 @@ final class SteeringRegistry: @unchecked Sendable {
             return limit
         }
         do throws(SystemError) {
-            control = try ControlLevel.perConnection.makeControl()
+            control = ConnectionSubflowControl(try SubflowCommands())
         } catch {
             events.stop()
             return .failed("\(error)")
@@ -259,7 +259,7 @@ final class SteeringRegistry: @unchecked Sendable {
         case nil: return Assignment(level: .perConnection, control: control)
         case .foreignSocket? where !permissions.isAcceptor && permissions.maySteerAll:
             if endpoints == nil {
-                endpoints = try? ControlLevel.systemWide(because: .foreignSocket).makeControl()
+                endpoints = try? EndpointSubflowControl(SubflowCommands(), because: .foreignSocket)
             }
             return Assignment(
                 level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)
@@ -277,7 +277,7 @@ final class SteeringRegistry: @unchecked Sendable {
         if known.isBrokered { broker?.control.detach(member.token) }
         guard !known.isAlone, members.values.allSatisfy(\.isAlone) else { return }
         // It was the last of those that share the kernel's endpoints: they become again what they were.
-        try? (endpoints as? EndpointSubflowControl)?.restore()
+        try? endpoints?.restore()
         endpoints = nil
     }
 
@@ -288,7 +288,7 @@ final class SteeringRegistry: @unchecked Sendable {
     }
 
     private func ingest(_ event: SubflowEvent) {
-        if case .announced(let token, _, _) = event, isFlood(of: token) { return }
+        if event.isPeersChoice, let token = event.token, isFlood(of: token) { return }
         if let token = event.token {
             if members[token] == nil { deferredStarts.start(token) }
             if event == .closed(token) {
@@ -305,8 +305,9 @@ final class SteeringRegistry: @unchecked Sendable {
         }
     }
 
-    /// A peer may announce addresses without end, and each costs a wake-up. Those of one connection that has announced too
-    /// many are ignored. Where all together cost too much the kernel is told to keep them to itself for a second.
+    /// A peer may announce addresses, take them back, and say which subflow is to carry, without end, and each costs a wake-up.
+    /// Those of one connection that are too many are ignored. Where all together cost too much the kernel is told to keep
+    /// them to itself for a second.
     private func isFlood(of token: ConnectionToken) -> Bool {
         let now = MonotonicTime.now
         if announcements.since.duration(to: now) >= .seconds(1) { announcements = (now, 0, [:]) }

@@ -94,17 +94,6 @@ extension BrokerMachine {
     }
 }
 
-extension SubflowEvent {
-    /// Whether a peer can have the kernel say it at any time, and as often as it likes: ADD_ADDR, RM_ADDR, MP_PRIO (RFC 8684
-    /// sections 3.4.1, 3.4.2 and 3.3.8).
-    var isPeersChoice: Bool {
-        switch self {
-        case .announced, .removed, .subflowPriority: true
-        default: false
-        }
-    }
-}
-
 /// What the kernel has told of connections before their owners attached them, the latest ones: addresses that peers have
 /// announced, and that a peer takes no join at its first address (RFC 8684 sections 3.4.1 and 3.1). A user whose peers
 /// announce much loses its own, and no other's.

@@ -151,3 +151,14 @@ package enum SubflowEvent: Sendable, Hashable {
         }
     }
 }
+
+extension SubflowEvent {
+    /// Whether a peer can have the kernel say it at any time, and as often as it likes: ADD_ADDR, RM_ADDR, MP_PRIO (RFC 8684
+    /// sections 3.4.1, 3.4.2 and 3.3.8).
+    package var isPeersChoice: Bool {
+        switch self {
+        case .announced, .removed, .subflowPriority: true
+        default: false
+        }
+    }
+}

@@ -23,8 +23,7 @@ package struct TransportSample: Sendable, Hashable {
 }
 
 /// An MPTCP connection as a whole (`struct mptcp_info`). Its sequence numbers are those of the data (RFC 8684
-/// section 3.3), of which only differences mean something. Kernels before Linux 6.5 say no bytes, kernels
-/// before 6.10 no times.
+/// section 3.3), of which only differences mean something. Kernels before Linux 6.5 say no bytes.
 package struct ConnectionSample: Sendable, Hashable {
     package var token: ConnectionToken
     /// Subflows beside the first that there are, or are being made (`mptcpi_subflows`). With the userspace
@@ -38,17 +37,9 @@ package struct ConnectionSample: Sendable, Hashable {
     package var firstUnacknowledged: UInt64 = 0
     /// The next that is expected from the peer (`mptcpi_rcv_nxt`).
     package var nextExpected: UInt64 = 0
-    package var bytesSent: UInt64 = 0
     package var bytesReceived: UInt64 = 0
-    /// Sent again over another subflow (`mptcpi_bytes_retrans`).
-    package var bytesRetransmitted: UInt64 = 0
     /// Bytes the peer has acknowledged (`mptcpi_bytes_acked`).
     package var acknowledged: UInt64 = 0
-    /// How often the connection's own retransmission timer fired (`mptcpi_retransmits`).
-    package var retransmissions: UInt32 = 0
-    package var sinceDataSent = Duration.zero
-    package var sinceDataReceived = Duration.zero
-    package var sinceAcknowledgement = Duration.zero
     /// The peer sends no more. It takes no further subflow then: Linux does so in ESTABLISHED alone
     /// (mptcp_can_accept_new_subflow, net/mptcp/subflow.c).
     package var peerHasEnded = false
@@ -115,8 +106,6 @@ package struct SubflowSample: Sendable, Hashable {
     package var receivedSegments: UInt32 = 0
     /// Those of them that came before what is in front of them (`tcpi_rcv_ooopack`).
     package var earlySegments: UInt32 = 0
-    /// Segments taken for lost and not acknowledged since (`tcpi_lost`).
-    package var lost: UInt32 = 0
     /// Retransmission timeouts in a row (`tcpi_retransmits`).
     package var timeouts: UInt8 = 0
     /// How often the retransmission or probe timer was doubled (`tcpi_backoff`).
@@ -129,8 +118,6 @@ package struct SubflowSample: Sendable, Hashable {
     package var sendWindow: UInt32 = 0
     /// The receiving side's own estimate, fresher than the other during a download (`tcpi_rcv_rtt`).
     package var receiverRTT = Duration.zero
-    /// How long the kernel waits before it sends again (`tcpi_rto`).
-    package var retransmissionTimeout = Duration.zero
     /// How long ago each was, in whole milliseconds (`tcpi_last_data_sent`, `tcpi_last_data_recv`,
     /// `tcpi_last_ack_recv`). Of a subflow that never saw any, since it was made.
     package var sinceDataSent = Duration.zero
