@@ -318,9 +318,9 @@ final class SteeringRegistry: @unchecked Sendable {
         return announcements.own[token, default: 0] > Self.mostOfOne
     }
 
-    /// In a second: of one peer twice what is kept of its addresses, and of all what costs a few hundredths of a core.
+    /// In a second: of one peer twice what is kept of its addresses, and of all what costs a hundredth of a core.
     private static let mostOfOne = 16
     /// Connections that are not followed yet and whose announcements are counted each for itself.
     private static let mostAnnouncers = 256
-    private static let mostAnnouncements = 2000
+    private static let mostAnnouncements = 1000
 }
