@@ -93,8 +93,11 @@ extension Labs {
                 "bufferbloat",
                 """
                 ping -4 -q -c 4 -i 0.2 server
-                curl -s -o /dev/null http://203.0.113.10/20000000 &
-                read -t 4 <> <(:)
+                curl -s -o /dev/null http://203.0.113.10/60000000 &
+                for _ in $(seq 80); do
+                  ping -4 -q -c 1 -W 3 server | awk -F/ '/^rtt/ { deep = $5 >= 400 } END { exit !deep }' && break
+                  read -t 0.1 <> <(:)
+                done
                 ping -4 -q -c 5 -i 0.2 -W 3 server; kill %1
                 """)
             let idle = Figures.roundTrips(outcome.output.components(separatedBy: "PING")[1])
