@@ -42,9 +42,5 @@ for bound in (True, False):
         print(f"first subflow {'bound to w0' if bound else 'not bound'}, {action}: {words}", flush=True)
         connection.close()
         listener.close()
-        with world.client:
-            sh("ip mptcp endpoint flush", "ip link set w0 down", "ip address flush dev w0",
-               "ip address add 10.0.0.2/24 dev w0", "ip link set w0 up",
-               "ip route replace default via 10.0.0.1 dev w0 metric 1")
-        time.sleep(0.5)
+        world.restore()
 world.close()

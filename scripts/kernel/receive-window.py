@@ -5,9 +5,8 @@ way until the queue overflows, and repairs that for some round trips. A download
 longest time without new bytes in the three seconds after it: with the buffer that the kernel allows, and with smaller ones."""
 import socket
 import threading
-import time
 
-from world import World, sh, sysctl
+from world import World, longest_pause, sh, sysctl
 
 
 def serve(sender):
@@ -18,37 +17,26 @@ def serve(sender):
         pass
 
 
+def lose(world):
+    with world.client:
+        sh("ip link set w0 down", "ip mptcp endpoint delete id 0 10.0.0.2")
+
+
 world = World()
 for most in (6 << 20, 3 << 20, 3 << 19):
     pauses = []
     for _ in range(6):
+        world.endpoint(1, "subflow backup")
         with world.client:
-            sh("ip mptcp endpoint add 10.0.1.2 dev w1 subflow backup")
             sysctl("ipv4/tcp_rmem", f"4096 131072 {most}")
         listener = world.listen(9000)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
         connection = world.connect(9000)
         sender, _ = listener.accept()
         threading.Thread(target=serve, args=(sender,), daemon=True).start()
-        begun = last = time.monotonic()
-        happened, worst = None, 0.0
-        connection.settimeout(3)
-        while (now := time.monotonic()) < begun + 4.5:
-            if happened is None and now > begun + 1.5:
-                happened = now
-                with world.client:
-                    sh("ip link set w0 down", "ip mptcp endpoint delete id 0 10.0.0.2")
-            if not connection.recv(1 << 20):
-                break
-            now = time.monotonic()
-            worst = max(worst, now - last) if happened else 0.0
-            last = now
-        pauses.append(round(1e3 * worst))
+        pauses.append(longest_pause(connection, 4.5, [(1.5, lambda: lose(world))]))
         for each in (connection, sender, listener):
             each.close()
-        with world.client:
-            sh("ip mptcp endpoint flush", "ip address flush dev w0", "ip address add 10.0.0.2/24 dev w0", "ip link set w0 up",
-               "ip route replace default via 10.0.0.1 dev w0 metric 1")
-        time.sleep(0.5)
+        world.restore()
     print(f"receive buffer at most {most >> 10} KiB: longest pauses {sorted(pauses)} ms", flush=True)
 world.close()

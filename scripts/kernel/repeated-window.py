@@ -4,9 +4,8 @@ first acknowledgement comes what has arrived, and the kernel reads that after it
 net/mptcp/options.c). An upload over w0; w0's link goes, the first subflow is ended, w1 is joined. The longest time in which
 the receiver gets nothing new: with the buffer that the kernel leaves, with 4 MB set at once, and with 4 MB set 200 ms later."""
 import threading
-import time
 
-from world import World, set_buffer, sh
+from world import World, longest_pause, set_buffer, sh
 
 
 def upload(connection, goes_on):
@@ -15,6 +14,11 @@ def upload(connection, goes_on):
             connection.send(bytes(65536))
     except OSError:
         pass
+
+
+def move(world):
+    with world.client:
+        sh("ip link set w0 down", "ip mptcp endpoint delete id 0 10.0.0.2", "ip mptcp endpoint add 10.0.1.2 dev w1 subflow")
 
 
 world = World()
@@ -27,30 +31,14 @@ for when in (None, 0.0, 0.2):
         goes_on = threading.Event()
         goes_on.set()
         threading.Thread(target=upload, args=(connection, goes_on), daemon=True).start()
-        begun = last = time.monotonic()
-        happened, is_set, worst = None, False, 0.0
-        receiver.settimeout(3)
-        while (now := time.monotonic()) < begun + 3:
-            if happened is None and now > begun + 1.5:
-                happened = now
-                with world.client:
-                    sh("ip link set w0 down", "ip mptcp endpoint delete id 0 10.0.0.2", "ip mptcp endpoint add 10.0.1.2 dev w1 subflow")
-            if happened and when is not None and not is_set and now > happened + when:
-                set_buffer(connection, "SNDBUF", 4 << 20)
-                is_set = True
-            if not receiver.recv(1 << 20):
-                break
-            now = time.monotonic()
-            worst = max(worst, now - last) if happened else 0.0
-            last = now
-        pauses.append(round(1e3 * worst))
+        steps = [(1.5, lambda: move(world))]
+        if when is not None:
+            steps.append((1.5 + when, lambda: set_buffer(connection, "SNDBUF", 4 << 20)))
+        pauses.append(longest_pause(receiver, 3, steps))
         goes_on.clear()
         for each in (connection, receiver, listener):
             each.close()
-        with world.client:
-            sh("ip mptcp endpoint flush", "ip address flush dev w0", "ip address add 10.0.0.2/24 dev w0", "ip link set w0 up",
-               "ip route replace default via 10.0.0.1 dev w0 metric 1")
-        time.sleep(0.5)
+        world.restore()
     words = "left alone" if when is None else f"set {1e3 * when:.0f} ms after the link's end"
     print(f"send buffer {words}: longest pauses {pauses} ms", flush=True)
 world.close()

@@ -144,6 +144,32 @@ class World:
             sh("ip mptcp limits set subflows 8 add_addr_accepted 8",
                f"ip mptcp endpoint add 10.0.{path}.2 dev w{path} {flags}")
 
+    def restore(self):
+        """The first path as it was in the beginning, and no endpoints: for the next connection."""
+        with self.client:
+            sh("ip mptcp endpoint flush", "ip link set w0 down", "ip address flush dev w0",
+               "ip address add 10.0.0.2/24 dev w0", "ip link set w0 up",
+               "ip route replace default via 10.0.0.1 dev w0 metric 1")
+        time.sleep(0.5)
+
+
+def longest_pause(receiver, seconds, steps):
+    """Reads for so long, and takes steps on the way: (seconds, what to call), in their order. The longest time in which nothing
+    came since the first of them, in milliseconds."""
+    begun = last = time.monotonic()
+    waiting, worst = list(steps), 0.0
+    receiver.settimeout(3)
+    while (now := time.monotonic()) < begun + seconds:
+        if waiting and now > begun + waiting[0][0]:
+            waiting.pop(0)[1]()
+        if not receiver.recv(1 << 20):
+            break
+        now = time.monotonic()
+        if len(waiting) < len(steps):
+            worst = max(worst, now - last)
+        last = now
+    return round(1e3 * worst)
+
 
 def mptcp(send_buffer=None):
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
