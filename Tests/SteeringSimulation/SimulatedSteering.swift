@@ -14,7 +14,7 @@ final class SimulatedSteering {
     private let configuration: SteeringConfiguration
 
     init(
-        _ end: SimulatedEnd, _ configuration: SteeringConfiguration, _ connection: SteeredConnection,
+        _ end: SimulatedEnd, _ configuration: SteeringConfiguration, _ connection: ConnectionIdentity,
         at now: Int64
     ) {
         self.end = end
@@ -50,19 +50,19 @@ final class SimulatedSteering {
 
     // MARK: What the machine hears
 
-    func take(_ snapshot: PathSnapshot, _ world: Simulation) {
+    func ingest(_ snapshot: PathSnapshot, _ world: Simulation) {
         noteLateness(world)
         perform(machine.snapshot(snapshot, at: time(world)), world)
         settle(world)
     }
 
-    func take(_ event: SubflowEvent, _ world: Simulation) {
+    func ingest(_ event: SubflowEvent, _ world: Simulation) {
         noteLateness(world)
         perform(machine.event(event, at: time(world)), world)
         settle(world)
     }
 
-    func take(_ verdict: PathVerdict, _ world: Simulation) {
+    func ingest(_ verdict: PathVerdict, _ world: Simulation) {
         noteLateness(world)
         machine.sharedVerdict(verdict, at: time(world))
         settle(world)

@@ -56,7 +56,7 @@ extension Simulation {
             let verdict = PathVerdict(
                 interface: paths[path].index, remote: options.server.address, trouble: .noAnswer,
                 since: MonotonicTime(nanoseconds: now))
-            steering[SimulatedEnd.client.rawValue]?.take(verdict, self)
+            steering[SimulatedEnd.client.rawValue]?.ingest(verdict, self)
         case .heal:
             for path in paths.indices {
                 (paths[path].loss, paths[path].jitter, paths[path].joins) = (0, 0, .accepted)

@@ -50,7 +50,7 @@ extension Simulation {
         case .joinConfirmation:
             if subflows[number].client.state == .established { subflows[number].client.isConfirmed = true }
         case .data(let sequence, let data, let sentAt):
-            take(sequence, data, sentAt, number, at: end)
+            ingest(sequence, data, sentAt, number, at: end)
             // It tells of the window too, and the kernel looks what there is to send (__mptcp_check_push).
             pump(end)
         case .acknowledgement(let next, let one, let dataNext, let echo):
@@ -239,7 +239,7 @@ extension Simulation {
             case .removed(let id): .removed(Self.token, remoteID: id)
             case .lost: .lost
             }
-        steering[end.rawValue]?.take(event, self)
+        steering[end.rawValue]?.ingest(event, self)
     }
 
     private func facts(_ number: Int, _ end: SimulatedEnd) -> SubflowFacts {
@@ -259,7 +259,7 @@ extension Simulation {
         guard !endpoints[end.rawValue].isReady else { return }
         endpoints[end.rawValue].isReady = true
         guard end == .client, options.deniesFirst else { return }
-        steering[end.rawValue]?.take(
+        steering[end.rawValue]?.ingest(
             .established(Self.token, facts(0, end), isServer: false, deniesJoinToFirst: true), self)
     }
 }

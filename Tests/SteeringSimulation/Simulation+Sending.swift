@@ -150,7 +150,7 @@ extension Simulation {
 
     // MARK: Arrivals
 
-    func take(_ sequence: Int, _ data: Int, _ sentAt: Int64, _ number: Int, at end: SimulatedEnd) {
+    func ingest(_ sequence: Int, _ data: Int, _ sentAt: Int64, _ number: Int, at end: SimulatedEnd) {
         guard subflows[number][end].state == .established else {
             // A subflow that is gone here; one that is not there yet stays silent.
             if subflows[number][end].state == .closed { send(.reset(nil), number, from: end) }

@@ -132,7 +132,7 @@ package final class Simulation {
         var configuration = configuration
         configuration.isAcceptor = end == .server
         let client = IPEndpoint(subflows[0].address, port: subflows[0].port)
-        let connection = SteeredConnection(
+        let connection = ConnectionIdentity(
             token: Self.token, local: end == .client ? client : options.server,
             remote: end == .client ? options.server : client,
             interface: end == .client ? subflows[0].index : 2)
@@ -167,7 +167,7 @@ package final class Simulation {
             return true
         }
         now = time
-        take(next.event)
+        ingest(next.event)
         return true
     }
 
@@ -177,7 +177,7 @@ package final class Simulation {
         now = max(now, end)
     }
 
-    private func take(_ event: SimulatedEvent) {
+    private func ingest(_ event: SimulatedEvent) {
         switch event {
         case .packet(let subflow, let end, let packet): arrive(packet, subflow, at: end)
         case .retransmission(let subflow, let end): timerFired(subflow, end)
@@ -190,7 +190,7 @@ package final class Simulation {
         case .change(let place): change(changes[place].change)
         case .snapshot:
             told = snapshot()
-            steering[SimulatedEnd.client.rawValue]?.take(told, self)
+            steering[SimulatedEnd.client.rawValue]?.ingest(told, self)
         case .phase(let place): begin(phase: place)
         case .tick(let phase): tick(phase)
         case .expectation: endExpectation()

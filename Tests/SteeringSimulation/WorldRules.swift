@@ -114,7 +114,7 @@ struct WorldRules {
         while seen < world.steps.count {
             let step = world.steps[seen]
             seen += 1
-            if step.end == .client { take(step, world) } else { checkVerdict(step, world) }
+            if step.end == .client { ingest(step, world) } else { checkVerdict(step, world) }
         }
         carried = world.openPaths.compactMap { $0.isComplete ? $0.path : nil }
         // A connection that was given up is its owner's to close.
@@ -146,7 +146,7 @@ struct WorldRules {
 
     // MARK: Orders
 
-    private mutating func take(_ step: Simulation.Step, _ world: Simulation) {
+    private mutating func ingest(_ step: Simulation.Step, _ world: Simulation) {
         if isOver { fail("\(step.action) after its end", world) }
         switch step.action {
         case .perform(let order):
@@ -169,7 +169,7 @@ struct WorldRules {
         case .startProbe, .share, .probeIdle, .firstSubflowEnded, .preparedToEnd, .widenReceiveBuffer: break
         case .tell(let event):
             checkVerdict(step, world)
-            take(event, world)
+            ingest(event, world)
             events.append(event)
         }
     }
@@ -205,7 +205,7 @@ struct WorldRules {
         }
     }
 
-    private mutating func take(_ event: SteeringEvent, _ world: Simulation) {
+    private mutating func ingest(_ event: SteeringEvent, _ world: Simulation) {
         switch event {
         case .moved(let old, let new, let reason):
             moves += 1

@@ -10,11 +10,11 @@ package protocol SocketSource: Sendable {
 
     /// Makes a socket, and tells what it got.
     /// - Throws: ENOPROTOOPT or EPROTONOSUPPORT where there is no MPTCP.
-    func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket
+    func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> ControlledSocket
 }
 
 /// An MPTCP socket, and how far its subflows can be steered.
-package struct SteeredSocket: ~Copyable, Sendable {
+package struct ControlledSocket: ~Copyable, Sendable {
     package let socket: StreamSocket
     package let level: ControlLevel
 
@@ -65,7 +65,7 @@ package struct LocalSocketSource: SocketSource {
         selection = nil
     }
 
-    package func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
+    package func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> ControlledSocket {
         let descriptor = try StreamSocket.makeDescriptor(family, .mptcp)
         var reached = level
         if level == .perConnection, let selection {
@@ -76,7 +76,7 @@ package struct LocalSocketSource: SocketSource {
                 reached = .observeOnly(because: ControlLimit(ofSelection: error, selection.setting))
             }
         }
-        return SteeredSocket(try StreamSocket(settingOptionsOf: descriptor), reached)
+        return ControlledSocket(try StreamSocket(settingOptionsOf: descriptor), reached)
     }
 }
 

@@ -22,7 +22,7 @@ final class RacePlanner {
     private var knownPaths: CandidatePaths?
     private let pathsMadeLast: LatestCandidatePaths
     private let history: ConnectionHistory
-    private let routes: RouteQuestions
+    private let routes: RouteLookup
     /// By the path that asked; under nil what holds for all.
     var addresses = ShortDictionary<Scope, [IPAddress]>()
     /// Translation prefixes, by the path that has one.
@@ -64,7 +64,7 @@ final class RacePlanner {
     }
 
     /// Whether the system may be asked for a name: not where the caller's rules refuse every path there is, for
-    /// its questions would go over one of them.
+    /// its lookups would go over one of them.
     func mayAskTheSystem(for host: String) -> Bool {
         if snapshot.interfaces.isEmpty || hasAllowedPath { return true }
         let onLink = snapshot.excluded.contains {

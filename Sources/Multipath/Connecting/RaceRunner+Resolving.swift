@@ -75,7 +75,7 @@ extension RaceRunner {
             $0.isUsable(speaking: configuration.applicationProtocols, port: request.port)
         }
         let hints = usable.flatMap(\.addressHints).map(\.asDestination).unique
-        take(resolution.machine.hinted(hints, at: .now), scope)
+        perform(resolution.machine.hinted(hints, at: .now), scope)
         setTimer()
     }
 
@@ -117,11 +117,11 @@ extension RaceRunner {
             case .failure(let error):
                 resolution.machine.failed(family, reason: error.reason, at: now)
             }
-        take(action, scope)
+        perform(action, scope)
         setTimer()
     }
 
-    func take(_ action: ResolutionMachine.Action?, _ scope: RacePlanner.Scope) {
+    func perform(_ action: ResolutionMachine.Action?, _ scope: RacePlanner.Scope) {
         switch action {
         case .use(let addresses, let isFinal):
             resolvedAt = resolvedAt ?? .now

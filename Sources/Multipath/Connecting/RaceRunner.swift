@@ -324,7 +324,7 @@ actor RaceRunner: EventThreadActor {
                     runner.timer = nil
                     for (scope, resolution) in runner.resolutions
                     where runner.resolutions[scope] === resolution {
-                        runner.take(resolution.machine.timeReached(.now), scope)
+                        runner.perform(resolution.machine.timeReached(.now), scope)
                     }
                     runner.perform(runner.machine.timeReached(.now))
                 }

@@ -98,7 +98,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         let steering = SteeringRunner(
             SteeringMachine(
                 configuration,
-                SteeredConnection(
+                ConnectionIdentity(
                     token: token, local: local, remote: remote, interface: interface,
                     otherRemotes: facts.otherRemotes), at: .now),
             of: token, control: control, monitor: monitor, host: self)

@@ -119,7 +119,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
             awaitMessages(&group)
             while result == nil, !Task.isCancelled, let input = await group.next() {
                 // What a cancelled child brings is nothing to go on with.
-                if Task.isCancelled { await discard(input) } else { await take(input, &group) }
+                if Task.isCancelled { await discard(input) } else { await handle(input, &group) }
             }
             await end(&group)
             return result ?? .failure(CancellationError())
@@ -149,19 +149,19 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
 
         // MARK: Inputs
 
-        private mutating func take(_ input: Input, _ group: inout TaskGroup<Input>) async {
+        private mutating func handle(_ input: Input, _ group: inout TaskGroup<Input>) async {
             switch input {
-            case .dialed(let id, let outcome): await take(id, outcome, &group)
+            case .dialed(let id, let outcome): await handle(id, outcome, &group)
             case .user(let progress, let outcome):
                 self.progress = progress
-                await take(outcome, &group)
+                await handle(outcome, &group)
             case .messages(let messages):
-                for message in messages { await take(message, &group) }
+                for message in messages { await handle(message, &group) }
                 awaitMessages(&group)
             }
         }
 
-        private mutating func take(
+        private mutating func handle(
             _ id: ReconnectionMachine.AttemptID, _ outcome: Result<Dialed, any Error>,
             _ group: inout TaskGroup<Input>
         ) async {
@@ -180,7 +180,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
             }
         }
 
-        private mutating func take(
+        private mutating func handle(
             _ outcome: Result<ReconnectionStep, any Error>, _ group: inout TaskGroup<Input>
         ) async {
             // Its message may still be under way.
@@ -210,7 +210,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
             await perform(machine.userEnded(end, random: .random(in: 0..<1), at: .now), &group)
         }
 
-        private mutating func take(_ message: Message, _ group: inout TaskGroup<Input>) async {
+        private mutating func handle(_ message: Message, _ group: inout TaskGroup<Input>) async {
             switch message {
             case .watch(let id, let event):
                 guard id == current?.id else { return }

@@ -25,7 +25,7 @@ package struct PathReplay: Sendable {
     /// The next snapshot, numbered and with its changes, and when it was told; nil at the end.
     package mutating func next() throws(RecordingError) -> (time: Duration, snapshot: PathSnapshot)? {
         while let record = try records.next() {
-            guard try take(record) else { continue }
+            guard try ingest(record) else { continue }
             var snapshot = reducer.snapshot()
             if let told, told.hasSameContent(as: snapshot) { continue }
             snapshot.generation = (told?.generation ?? 0) + 1
@@ -37,7 +37,7 @@ package struct PathReplay: Sendable {
     }
 
     /// - Returns: whether the monitor told its consumers here.
-    private mutating func take(_ record: PathRecord) throws(RecordingError) -> Bool {
+    private mutating func ingest(_ record: PathRecord) throws(RecordingError) -> Bool {
         switch record.kind {
         case .overrides:
             let hints = reducer.hints

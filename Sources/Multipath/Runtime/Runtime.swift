@@ -14,7 +14,7 @@ package final class Runtime: Sendable {
     let load = SamplingLoad()
     let wakeList: WakeList
     let glances: GlanceList
-    let routes: RouteQuestions
+    let routes: RouteLookup
     let budgets: BudgetBook
     /// Tells of sockets that other programs hold.
     let diagnosis = DiagnosisSource()
@@ -29,6 +29,6 @@ package final class Runtime: Sendable {
         wakeList = WakeList(thread, load)
         glances = GlanceList(thread)
         lentConnections = LentConnections(thread)
-        routes = RouteQuestions()
+        routes = RouteLookup()
     }
 }

@@ -3,7 +3,7 @@ import LinuxNet
 /// Probes of paths that several connections ask about at the same time: one handshake to each host over each path answers all.
 /// They live on the event thread.
 final class SharedProbes: @unchecked Sendable {
-    private struct Question: Hashable {
+    private struct Target: Hashable {
         var remote: IPEndpoint
         var interface: InterfaceIndex
     }
@@ -15,7 +15,7 @@ final class SharedProbes: @unchecked Sendable {
     }
 
     private let thread: EventThread
-    private var asked: [Question: Asked] = [:]
+    private var asked: [Target: Asked] = [:]
     /// Handshakes that were begun.
     private(set) var count = 0
 
@@ -36,19 +36,19 @@ final class SharedProbes: @unchecked Sendable {
         thread.checkIsolated()
         let now = MonotonicTime.now
         asked = asked.filter { $0.value.since.duration(to: now) < Self.patience }
-        let question = Question(remote: remote, interface: interface)
-        var entry = asked[question] ?? Asked(probes: TCPProbes(thread), since: .zero)
+        let target = Target(remote: remote, interface: interface)
+        var entry = asked[target] ?? Asked(probes: TCPProbes(thread), since: .zero)
         if entry.waiting.count < Self.mostWaiting { entry.waiting.append(body) }
         let isFresh = entry.since.duration(to: now) < Self.freshness
         if !isFresh { entry.since = now }
-        asked[question] = entry
+        asked[target] = entry
         guard !isFresh else { return }
         count += 1
-        entry.probes.start(to: remote, over: interface) { [weak self] in self?.answered(question) }
+        entry.probes.start(to: remote, over: interface) { [weak self] in self?.answered(target) }
     }
 
-    private func answered(_ question: Question) {
-        guard let entry = asked.removeValue(forKey: question) else { return }
+    private func answered(_ target: Target) {
+        guard let entry = asked.removeValue(forKey: target) else { return }
         for body in entry.waiting { body() }
     }
 }

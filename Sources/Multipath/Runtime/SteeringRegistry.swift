@@ -78,15 +78,15 @@ final class SteeringRegistry: @unchecked Sendable {
 
     /// Makes an MPTCP socket whose subflows can be steered as far as this process may. Where its level is
     /// `perConnectionByBroker` it is to be prepared before it is connected.
-    func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> SteeredSocket {
+    func makeSocket(_ family: IPAddress.Family) throws(SystemError) -> ControlledSocket {
         thread.checkIsolated()
         let source = prepared()
         let made = try source.makeSocket(family)
         guard let broker, broker.mayPrepare else {
             guard let limit = broker?.limit, case .observeOnly = source.level else { return made }
-            return SteeredSocket(made.releaseSocket(), .observeOnly(because: limit))
+            return ControlledSocket(made.releaseSocket(), .observeOnly(because: limit))
         }
-        return SteeredSocket(made.releaseSocket(), .perConnectionByBroker)
+        return ControlledSocket(made.releaseSocket(), .perConnectionByBroker)
     }
 
     /// Has `mpathd` give a socket the userspace path manager.

@@ -97,7 +97,7 @@
             guard !(error is CancellationError), let rest = rest() else { return nil }
             if let asking = state.withLock({ $0.asking }), case .found(let found) = await outcome(of: asking)
             {
-                return take(found)
+                return go(on: found)
             }
             let broken = carrier
             guard let error = error as? MultipathHTTPError, error.isTransient, rest.length > broken.position
@@ -106,7 +106,7 @@
             if error.code == .stalled { requests.retire(broken.lease) }
             while let asking = askAgain(rest) {
                 switch await outcome(of: asking) {
-                case .found(let found): return take(found)
+                case .found(let found): return go(on: found)
                 case .broken: continue
                 case .unavailable: return nil
                 }
@@ -132,7 +132,7 @@
             }
         }
 
-        private func take(_ found: Continuation) -> Continuation? {
+        private func go(on found: Continuation) -> Continuation? {
             let old = state.withLock { state -> Carrier? in
                 guard !state.isOver else { return nil }
                 defer { (state.carrier, state.asking, state.next) = (found.carrier, nil, nil) }

@@ -106,11 +106,11 @@
             defer { self = run }
             return try await client.perform(request: run.machine.request(base), options: options) {
                 response, body in
-                try await run.take(response, body) ? response : nil
+                try await run.receive(response, body) ? response : nil
             }
         }
 
-        private mutating func take(
+        private mutating func receive(
             _ response: MultipathHTTPResponse, _ body: HTTPResponseBody
         ) async throws -> Bool {
             let (file, note) = (file, note)

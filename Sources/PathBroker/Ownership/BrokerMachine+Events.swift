@@ -145,7 +145,7 @@ struct EarlyEvents: Sendable {
     }
 
     /// Those of a connection, which are then forgotten.
-    mutating func take(_ token: ConnectionToken) -> [SubflowEvent] {
+    mutating func drain(_ token: ConnectionToken) -> [SubflowEvent] {
         defer { events.removeAll { $0.token == token } }
         return events.filter { $0.token == token }.map(\.event)
     }

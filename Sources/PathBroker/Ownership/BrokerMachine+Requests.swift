@@ -238,7 +238,7 @@ extension BrokerMachine {
         clients[id]?.connections.insert(token)
         connections[token] = connection
         actions += finish(id, .done(id: request.id))
-        for event in early.take(token) { actions += tell(event, token) }
+        for event in early.drain(token) { actions += tell(event, token) }
         return actions
     }
 

@@ -23,7 +23,7 @@ package struct ViabilityMachine: Sendable {
         package var policy = PathPolicy()
         /// How long a path must have been the better one before it is told.
         package var betterPathDelay: Duration = .seconds(1)
-        /// How long after the first question a better path that was found silent is asked again, doubled each time …
+        /// How long after the first probe a better path that was found silent is probed again, doubled each time …
         package var suspicionPause: Duration = .seconds(1)
         /// … up to this.
         package var longestSuspicionPause: Duration = .seconds(30)

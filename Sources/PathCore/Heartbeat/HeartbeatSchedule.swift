@@ -247,7 +247,7 @@ package struct HeartbeatSchedule: Sendable {
         guard !member.hasSlept, let network = networks[member.network] else { return .zero }
         if network.tester == id, let trial = network.search.trial {
             let proves = max(member.received, member.packet).advanced(by: trial)
-            // A connection that sends and gets nothing back is not left without a question for that.
+            // A connection that sends and gets nothing back is not left without a heartbeat for that.
             return min(proves, member.received.advanced(by: tuning.longestInterval))
         }
         let interval = network.search.interval.wholeNanoseconds

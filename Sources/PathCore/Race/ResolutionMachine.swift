@@ -62,13 +62,13 @@ package struct ResolutionMachine: Sendable {
     package mutating func answered(
         _ family: IPAddress.Family, _ addresses: [IPAddress], at now: MonotonicTime
     ) -> Action? {
-        take(.addresses(addresses), family, at: now)
+        ingest(.addresses(addresses), family, at: now)
     }
 
     package mutating func failed(
         _ family: IPAddress.Family, reason: String, at now: MonotonicTime
     ) -> Action? {
-        take(.failure(reason), family, at: now)
+        ingest(.failure(reason), family, at: now)
     }
 
     /// An HTTPS record names addresses.
@@ -92,7 +92,7 @@ package struct ResolutionMachine: Sendable {
         return start()
     }
 
-    private mutating func take(
+    private mutating func ingest(
         _ answer: Answer, _ family: IPAddress.Family, at now: MonotonicTime
     ) -> Action? {
         guard let place = questions.firstIndex(where: { $0.family == family }),

@@ -8,7 +8,7 @@ struct AllowedPath: Sendable {
 
 struct AllowedPaths: Sendable {
     private let policy: PathPolicy
-    let connection: SteeredConnection
+    let connection: ConnectionIdentity
     /// Whether the connection came about by a default route. If not, no other path leads to the peer.
     private var usesDefaultRoute = true
     private(set) var peer: PeerAddresses
@@ -18,7 +18,7 @@ struct AllowedPaths: Sendable {
     /// In the order of preference. Kept, because a sample changes nothing about it, and samples come by the thousand.
     private(set) var list: [AllowedPath] = []
 
-    init(_ connection: SteeredConnection, _ policy: PathPolicy) {
+    init(_ connection: ConnectionIdentity, _ policy: PathPolicy) {
         self.connection = connection
         self.policy = policy
         peer = PeerAddresses(connection.remote, others: connection.otherRemotes)

@@ -5,7 +5,7 @@
 // were under way when the path was lost never come, so the peer has the most of that already; and a path that stood
 // by sends it in the steps of a new window, 10 segments, 20, 40. Nothing new arrives until the third, two round trips
 // later. To learn first what the peer has takes one (`StandbyProbe`). It can be asked once a second, so it is asked when
-// the last that is on the lost path's way will have arrived: where queues are full that takes longer than the question
+// the last that is on the lost path's way will have arrived: where queues are full that takes longer than the probe
 // does over an idle path, and what came after it would be sent again in vain.
 //
 // Download: without a route nothing can be sent over the path, but what is on its way to us still arrives, for a round
@@ -68,7 +68,7 @@ struct Handoff: Sendable {
         due = probe.due
     }
 
-    /// How much longer the last of what is on its way takes to the peer than a question over a path that stands by.
+    /// How much longer the last of what is on its way takes to the peer than a probe over a path that stands by.
     ///
     /// - Parameter other: of the subflow that stands by.
     private static func pauseBeforeAsking(
@@ -77,9 +77,9 @@ struct Handoff: Sendable {
         guard let sample = left.progress.latest, let least = sample.minimumRTT else { return .zero }
         // The way back is empty: acknowledgements are small.
         let rest = max(sample.smoothedRTT, left.progress.recentRTT ?? .zero) - least / 2
-        let question = (other.minimumRTT ?? other.smoothedRTT) / 2
-        guard rest > question else { return .zero }
-        return min(rest - question + tuning.handoff.askMargin, tuning.handoff.longestAskPause)
+        let probe = (other.minimumRTT ?? other.smoothedRTT) / 2
+        guard rest > probe else { return .zero }
+        return min(rest - probe + tuning.handoff.askMargin, tuning.handoff.longestAskPause)
     }
 
     /// Whether so much was acknowledged on the way that the first steps of a new window would carry nothing else.

@@ -36,8 +36,8 @@ package struct SteeringConfiguration: Sendable, Hashable {
     }
 }
 
-/// A connection as it is when steering begins.
-package struct SteeredConnection: Sendable, Hashable {
+/// The connection that is steered: what it is named by, and where it began.
+package struct ConnectionIdentity: Sendable, Hashable {
     package var token: ConnectionToken
     package var local: IPEndpoint
     package var remote: IPEndpoint

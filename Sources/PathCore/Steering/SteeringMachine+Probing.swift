@@ -177,7 +177,7 @@ extension SteeringMachine {
         if subflow.progress.waitingSince != nil {
             if isStuck(data, at: now) {
                 succeed(data, at: now)
-                // Until that is there the same question would have the same answer. (It may have been there.)
+                // Until that is there the same probe would have the same answer. (It may have been there.)
                 if reconciler.subflows.contains(data) {
                     reconciler.subflows[data].progress.excuse(at: now)
                 }

@@ -10,7 +10,7 @@
 // answer to as many probes as the path's loss makes necessary (LossEstimate), and nothing new that came in over it, is
 // proof. What a path's state makes of that: `PathState`.
 //
-// In a bulk transfer the end of a subflow costs (see `Reconciler`). So none is made to ask a question, and none that works
+// In a bulk transfer the end of a subflow costs (see `Reconciler`). So none is made to probe a path, and none that works
 // is ended before it is quiet.
 //
 // A connection is not left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept
@@ -64,7 +64,7 @@ package struct SteeringMachine: Sendable {
     package var pace: Duration
 
     package init(
-        _ configuration: SteeringConfiguration, _ connection: SteeredConnection, at now: MonotonicTime,
+        _ configuration: SteeringConfiguration, _ connection: ConnectionIdentity, at now: MonotonicTime,
         tuning: SteeringTuning = .standard
     ) {
         self.configuration = configuration
@@ -85,7 +85,7 @@ package struct SteeringMachine: Sendable {
     /// The name of the path that carries.
     package var carrier: String? { carrierKey.map { paths.name(of: $0) } }
 
-    var connection: SteeredConnection { allowed.connection }
+    var connection: ConnectionIdentity { allowed.connection }
     /// Whether a path can be probed whether it lives.
     var probes: Bool { configuration.probes }
     var takesInput: Bool { hasBegun && !agenda.isOver }

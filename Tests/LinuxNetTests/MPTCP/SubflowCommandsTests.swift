@@ -182,7 +182,7 @@ struct SubflowCommandsTests {
         try commands.add(wifi)
         #expect(try commands.endpoints() == [wifi])
 
-        let plain = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
+        let plain = ControlledSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
         let connection = try network.connect(plain, to: Network.server4)
         let token = connection.token
         try connection.exchange()
@@ -226,7 +226,7 @@ struct SubflowCommandsTests {
         #expect(try commands.endpoints() == [])
 
         // A first subflow from an address without an endpoint.
-        let other = SteeredSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
+        let other = ControlledSocket(try StreamSocket(.ipv4, .mptcp), .observeOnly(because: .settingBusy))
         let second = try network.connect(other, to: Network.server4)
         try second.exchange()
         let yield = SubflowAction.prioritize(local: second.local, remote: Network.server4, isBackup: true)

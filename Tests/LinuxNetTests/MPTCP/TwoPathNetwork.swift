@@ -82,7 +82,7 @@ struct TwoPathNetwork: ~Copyable {
     }
 
     /// Connects over Wi-Fi and takes the connection at the server. No data has been sent yet.
-    func connect(_ made: consuming SteeredSocket, to endpoint: IPEndpoint) throws -> Connected {
+    func connect(_ made: consuming ControlledSocket, to endpoint: IPEndpoint) throws -> Connected {
         let socket = made.releaseSocket()
         try socket.bind(toInterface: wifi)
         if try !socket.connect(to: endpoint) { try wait(socket.descriptor.number, POLLOUT) }

@@ -217,42 +217,42 @@ struct ScriptedRace {
                 interface: path.interface, candidates: path.candidates.map { Candidate(path.interface, $0) },
                 attemptDelay: .milliseconds(path.delay))
         }
-        take(machine.plan(branches, awaiting: awaiting, isFinal: isFinal, at: at(time)), time)
+        perform(machine.plan(branches, awaiting: awaiting, isFinal: isFinal, at: at(time)), time)
     }
 
-    mutating func time(_ time: Int) { take(machine.timeReached(at(time)), time) }
+    mutating func time(_ time: Int) { perform(machine.timeReached(at(time)), time) }
 
     mutating func connected(_ letter: Character, at time: Int) {
-        take(machine.connected(id(letter), at: at(time)), time)
+        perform(machine.connected(id(letter), at: at(time)), time)
     }
 
     mutating func confirmed(_ letter: Character, at time: Int) {
-        take(machine.confirmed(id(letter), at: at(time)), time)
+        perform(machine.confirmed(id(letter), at: at(time)), time)
     }
 
     mutating func failed(_ letter: Character, at time: Int) {
-        take(machine.failed(id(letter), reason: "refused", at: at(time)), time)
+        perform(machine.failed(id(letter), reason: "refused", at: at(time)), time)
     }
 
     mutating func suspect(_ interfaces: Set<InterfaceIndex>, at time: Int) {
-        take(machine.suspect(interfaces, at: at(time)), time)
+        perform(machine.suspect(interfaces, at: at(time)), time)
     }
 
-    mutating func cancel(at time: Int) { take(machine.cancel(at: at(time)), time) }
+    mutating func cancel(at time: Int) { perform(machine.cancel(at: at(time)), time) }
 
     /// An input about an attempt by its number.
     mutating func send(
         _ id: RaceMachine.AttemptID, at time: Int,
         _ input: (inout RaceMachine, RaceMachine.AttemptID, MonotonicTime) -> [RaceMachine.Action]
     ) {
-        take(input(&machine, id, at(time)), time)
+        perform(input(&machine, id, at(time)), time)
     }
 
     private func id(_ letter: Character) -> RaceMachine.AttemptID {
         machine.attempts.lastIndex { $0.candidate.letter == letter }!
     }
 
-    private mutating func take(_ actions: [RaceMachine.Action], _ time: Int) {
+    private mutating func perform(_ actions: [RaceMachine.Action], _ time: Int) {
         for action in actions {
             steps.append(RaceStep(time: time, action: action))
             switch action {

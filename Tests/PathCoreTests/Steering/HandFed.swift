@@ -16,7 +16,7 @@ enum HandFed {
     static func machine(isAcceptor: Bool = false) -> SteeringMachine {
         var machine = SteeringMachine(
             SteeringConfiguration(mode: .handover, isAcceptor: isAcceptor),
-            SteeredConnection(token: token, local: local, remote: remote, interface: 3), at: .zero)
+            ConnectionIdentity(token: token, local: local, remote: remote, interface: 3), at: .zero)
         #expect(machine.begin(snapshot(), at: .zero).isEmpty)
         return machine
     }

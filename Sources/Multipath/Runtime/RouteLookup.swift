@@ -1,7 +1,7 @@
 import LinuxNet
 
 /// Asks the kernel how packets would go, over one socket for all races. Only the event thread may use it.
-final class RouteQuestions: @unchecked Sendable {
+final class RouteLookup: @unchecked Sendable {
     private var tables: RouteTables?
 
     func route(to address: IPAddress, through interface: InterfaceIndex?) -> RouteAnswer {
@@ -9,7 +9,7 @@ final class RouteQuestions: @unchecked Sendable {
             if tables == nil { tables = try RouteTables() }
             return try tables?.route(to: address, through: interface) ?? .unreachable("no answer")
         } catch {
-            // The next question gets a new socket.
+            // The next lookup gets a new socket.
             tables = nil
             return .unreachable("\(error)")
         }
