@@ -204,7 +204,7 @@
                     let bad = await #expect(throws: MultipathHTTPError.self) {
                         try await client.download(missing.url(), to: "/nowhere/at/all")
                     }
-                    #expect(bad?.code == .file)
+                    #expect(bad?.code == .file && bad?.errno == ENOENT)
                 }
             }
             await missing.close()

@@ -18,7 +18,10 @@ public struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the disk, or the user's share of it, is full: no other file will find room either.
-    var isFull: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
+    var isFull: Bool { Self.isFull(code) }
+
+    /// - Parameter code: errno.
+    static func isFull(_ code: CInt) -> Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
 }
 
 /// Calls once more after a signal. - Throws: `FileError` for a negative result.

@@ -165,9 +165,7 @@
                 state.trouble(path, "\(error)")
             } catch let error as MultipathHTTPError {
                 try Task.checkCancellation()
-                if error.underlying.map({ "\($0)".contains("No space left") }) == true {
-                    state.update { $0.isOver = true }
-                }
+                if let code = error.errno, FileError.isFull(code) { state.update { $0.isOver = true } }
                 state.trouble(path, "\(error)")
             } catch let error as FolderSyncError {
                 if case .record = error { throw error }

@@ -5,9 +5,6 @@ import PathCore
 /// Does what the machines of the modes decide, as far as may be: the seam behind which the kernel is, or
 /// another process that may do more than this one.
 package protocol SubflowControl: AnyObject {
-    /// How far it goes, and why no further.
-    var level: ControlLevel { get }
-
     /// Does one thing to a connection, and waits for the kernel's answer, but not for the peer's.
     /// - Throws: what the kernel says against it.
     func perform(
@@ -25,7 +22,6 @@ extension SubflowControl {
 
 /// Steers connections whose sockets have the userspace path manager, each on its own.
 package final class ConnectionSubflowControl: SubflowControl {
-    package let level = ControlLevel.perConnection
     private let commands: SubflowCommands
     private let resets = SubflowResets()
 
@@ -78,7 +74,6 @@ package final class ConnectionSubflowControl: SubflowControl {
 /// Endpoints that were there before belong to the administrator or to another program. Steering all connections means to
 /// change and delete those as well; `restore` puts them back.
 package final class EndpointSubflowControl: SubflowControl {
-    package let level: ControlLevel
     private let commands: SubflowCommands
     private let resets = SubflowResets()
     private let original: [PathManagerEndpoint]
@@ -90,10 +85,8 @@ package final class EndpointSubflowControl: SubflowControl {
         var address: IPAddress
     }
 
-    /// - Parameter limit: why connections can't be steered on their own.
-    package init(_ commands: SubflowCommands, because limit: ControlLimit) throws(SystemError) {
+    package init(_ commands: SubflowCommands) throws(SystemError) {
         self.commands = commands
-        level = .systemWide(because: limit)
         original = try commands.endpoints().filter { !$0.flags.contains(.implicit) }
     }
 

@@ -259,7 +259,7 @@ final class SteeringRegistry: @unchecked Sendable {
         case nil: return Assignment(level: .perConnection, control: control)
         case .foreignSocket? where !permissions.isAcceptor && permissions.maySteerAll:
             if endpoints == nil {
-                endpoints = try? EndpointSubflowControl(SubflowCommands(), because: .foreignSocket)
+                endpoints = try? EndpointSubflowControl(SubflowCommands())
             }
             return Assignment(
                 level: .systemWide(because: .foreignSocket), control: endpoints, isAlone: false)

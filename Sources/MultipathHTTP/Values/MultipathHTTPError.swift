@@ -1,4 +1,5 @@
 #if HTTP
+    import LinuxNet
     public import Multipath
     internal import MultipathNIO
     import MultipathTLS
@@ -117,6 +118,9 @@
     }
 
     extension MultipathHTTPError {
+        /// The kernel's error number (errno(3)), where it is the kernel that refused: `ENOSPC` for a file that found no room, say.
+        public var errno: CInt? { (underlying as? SystemError)?.errno ?? (underlying as? IOError)?.errnoCode }
+
         /// Why the network was not available for this request, as `URLError` says it.
         public enum NetworkUnavailableReason: String, Sendable, Hashable {
             /// The paths that are there cost money, and the request may not use those.

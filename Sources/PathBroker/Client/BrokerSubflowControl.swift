@@ -4,7 +4,6 @@ import PathCore
 /// Steers connections by orders to `mpathd`: the `SubflowControl` of a process that lacks CAP_NET_ADMIN. It lives on the
 /// event thread.
 package final class BrokerSubflowControl: SubflowControl {
-    package let level = ControlLevel.perConnectionByBroker
     private let client: BrokerClient
 
     private enum Attachment {

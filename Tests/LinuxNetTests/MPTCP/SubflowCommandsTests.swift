@@ -203,8 +203,7 @@ struct SubflowCommandsTests {
                 try ConnectionSubflowControl(commands).perform(action, on: token) == .refused(.foreignSocket))
         }
 
-        let control = try EndpointSubflowControl(commands, because: .foreignSocket)
-        #expect(control.level == .systemWide(because: .foreignSocket))
+        let control = try EndpointSubflowControl(commands)
         #expect(try control.perform(create, on: token) == .accepted)
         let joined = try #require(try connection.waitForSubflows(2).last?.local)
         #expect(joined.address == cellular.address)
