@@ -17,8 +17,10 @@ struct RandomWorld: CustomStringConvertible {
 
     private var random: SimulatedRandom
 
-    /// - Parameter tellsExpectation: whether the client's user says what it awaits; as the seed has it unless given.
-    init(seed: UInt64, tellsExpectation: Bool? = nil) {
+    /// - Parameters:
+    ///   - tellsExpectation: whether the client's user says what it awaits; as the seed has it unless given.
+    ///   - othersHear: whether other connections hear the server all the time, whatever happens to this one.
+    init(seed: UInt64, tellsExpectation: Bool? = nil, othersHear: Bool = false) {
         self.seed = seed
         random = SimulatedRandom(seed: seed)
         configuration = SteeringConfiguration(mode: .handover)
@@ -30,6 +32,7 @@ struct RandomWorld: CustomStringConvertible {
         makePolicy()
         makeTraffic()
         makeChanges()
+        options.othersHearUntil = othersHear ? MonotonicTime(nanoseconds: .max) : nil
         options.seed = draw(.max)
         options.delaysAcknowledgements = oneIn(3)
         options.timerLag = oneIn(3) ? .milliseconds(Int(draw(4)) + 1) : .zero

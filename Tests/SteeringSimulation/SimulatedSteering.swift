@@ -98,6 +98,10 @@ final class SimulatedSteering {
         if first != nil, machine.agenda.mayGlance(at: time(world)), sample.connection?.outstanding == 0 {
             return machine.glance()
         }
+        if let end = world.options.othersHearUntil, machine.agenda.seeksSignsOfLife {
+            let sign = SignOfLife(at: min(time(world), end), answerTime: .milliseconds(80))
+            for (path, _) in machine.probedPaths { machine.heardElsewhere(path, sign) }
+        }
         perform(
             machine.sample(
                 sample, written: first.map { MonotonicTime(nanoseconds: $0) }, at: time(world)),

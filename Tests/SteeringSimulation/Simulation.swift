@@ -21,6 +21,8 @@ package final class Simulation {
         package var chunkSize: UInt64 = 1000
         /// Whether the client's user says when it awaits bytes, and when all are there, as an HTTP client does.
         package var tellsExpectation = false
+        /// Until when other connections of the client hear the server, over every path and all the time; nil for none.
+        package var othersHearUntil: MonotonicTime?
         /// How late the steering's timers are at most.
         package var timerLag = Duration.zero
         /// One in so many events of the kernel is lost, and said to be; 0 for none.

@@ -17,9 +17,12 @@ package struct WorldRun: CustomStringConvertible {
     /// - Parameters:
     ///   - rest: how long the machines are watched after everything has come to rest.
     ///   - tellsExpectation: whether the client's user says what it awaits; as the seed has it unless given.
-    package init(seed: UInt64, rest: Duration = .seconds(3600), tellsExpectation: Bool? = nil) {
+    ///   - othersHear: whether other connections hear the server all the time, whatever happens to this one.
+    package init(
+        seed: UInt64, rest: Duration = .seconds(3600), tellsExpectation: Bool? = nil, othersHear: Bool = false
+    ) {
         self.seed = seed
-        let plan = RandomWorld(seed: seed, tellsExpectation: tellsExpectation)
+        let plan = RandomWorld(seed: seed, tellsExpectation: tellsExpectation, othersHear: othersHear)
         let world = plan.begin()
         var rules = WorldRules(plan)
         Self.run(world, plan, &rules, rest)

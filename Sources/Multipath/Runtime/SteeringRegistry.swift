@@ -61,6 +61,8 @@ final class SteeringRegistry: @unchecked Sendable {
         .zero, 0, [:]
     )
     private var members: [ConnectionToken: Member] = [:]
+    /// What its connections hear of their peers while one of them probes a path.
+    var signs = SignsOfLife()
 
     private struct Member {
         let member: any SteeringMember

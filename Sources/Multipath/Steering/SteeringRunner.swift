@@ -44,6 +44,9 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
     private unowned let host: any SteeringHost
     /// Whether samples are taken now.
     private var isActive = false
+    /// The paths that the machine suspects and probes: what others hear over them matters.
+    private var sought: [(path: PathKey, way: PathToHost)] = []
+    private var hasEnded = false
     /// Who waits to send no more until another path stands by.
     private var whenPrepared: [@Sendable () -> Void] = []
 
@@ -139,7 +142,18 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         case .nothingWaits: machine.glance()
         case .sample(let sample, let written):
             machine.pace = runtime.load.pace
-            perform(machine.sample(sample, written: written, at: .now))
+            for (path, way) in sought {
+                if let sign = runtime.steering.signs.latest(over: way, besides: token) {
+                    machine.heardElsewhere(path, sign)
+                }
+            }
+            let now = MonotonicTime.now
+            perform(machine.sample(sample, written: written, at: now))
+            if runtime.steering.signs.areSought {
+                for (way, sign) in machine.news(at: now) {
+                    runtime.steering.signs.note(sign, over: way, by: token)
+                }
+            }
         case .closed: return false
         }
         return true
@@ -154,6 +168,8 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
 
     func end() {
         note(isActive: false)
+        hasEnded = true
+        seekSigns()
         endPreparation()
         probes?.endAll()
         runtime.steering.remove(self)
@@ -185,6 +201,15 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         }
         // Nothing will be said any more.
         if machine.isOver { endPreparation() }
+        seekSigns()
+    }
+
+    private func seekSigns() {
+        let isSeeking = machine.agenda.seeksSignsOfLife && !hasEnded
+        guard isSeeking || !sought.isEmpty else { return }
+        let old = sought.map(\.way)
+        sought = isSeeking ? machine.probedPaths : []
+        runtime.steering.signs.seek(sought.map(\.way), insteadOf: old)
     }
 
     /// - Returns: whether it left this machine.
@@ -195,7 +220,10 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
         return probes.start(to: remote, over: interface) { [weak self] in
             guard let self else { return }
             let now = MonotonicTime.now
-            perform(machine.probeAnswered(path, after: start.duration(to: now), at: now))
+            let time = start.duration(to: now)
+            runtime.steering.signs.note(
+                SignOfLife(at: now, answerTime: time), over: PathToHost(interface, remote.address), by: token)
+            perform(machine.probeAnswered(path, after: time, at: now))
             host.settle()
         }
     }

@@ -15,9 +15,7 @@ struct PathMachine: Sendable {
     private var wandering = Wandering()
     /// Failures in a row.
     private var failures = 0
-    /// Suspicions that proved wrong lately, and when the latest did.
-    private var falseAlarms = 0
-    private var falseAlarmAt = MonotonicTime.zero
+    private var falseAlarms = FalseAlarms()
 
     var hasFailed: Bool { state.hasFailed }
     /// Whether nothing is known against it, and it is not being probed.
@@ -99,7 +97,7 @@ struct PathMachine: Sendable {
     private mutating func clear(at now: MonotonicTime, _ tuning: SteeringTuning) -> [PathEffect] {
         guard case .suspect(let suspect) = state else { return [] }
         state = .good(PathState.Good(from: suspect))
-        noteFalseAlarm(at: now, tuning)
+        falseAlarms.note(at: now, tuning)
         return [.tellCleared]
     }
 
@@ -108,7 +106,7 @@ struct PathMachine: Sendable {
         _ failed: PathState.Failed, at now: MonotonicTime, _ tuning: SteeringTuning
     ) -> [PathEffect] {
         state = .good(PathState.Good(from: failed, at: now))
-        noteFalseAlarm(at: now, tuning)
+        falseAlarms.note(at: now, tuning)
         return [.tellAnswered]
     }
 
@@ -133,16 +131,9 @@ struct PathMachine: Sendable {
             }
     }
 
-    private mutating func noteFalseAlarm(at now: MonotonicTime, _ tuning: SteeringTuning) {
-        let isForgotten = falseAlarmAt.duration(to: now) > tuning.falseAlarmMemory
-        falseAlarms = isForgotten ? 1 : falseAlarms + 1
-        falseAlarmAt = now
-    }
-
     /// How many times as long as usual a suspicion takes.
     func patience(at now: MonotonicTime, _ tuning: SteeringTuning) -> Int {
-        guard falseAlarmAt.duration(to: now) <= tuning.falseAlarmMemory else { return 1 }
-        return 1 << min(max(falseAlarms - tuning.freeFalseAlarms, 0), tuning.mostPatienceDoublings)
+        falseAlarms.patience(at: now, tuning)
     }
 
     // MARK: Validation
@@ -188,6 +179,9 @@ struct PathMachine: Sendable {
 
     /// One did not leave this machine: that none is answered is no verdict.
     mutating func probeFailed() { state.probing?.wasAsked = false }
+
+    /// Another connection has heard the peer's host over it.
+    mutating func heardElsewhere(_ sign: SignOfLife) { state.probing?.heardElsewhere(sign) }
 
     /// Other connections have heard that its probes went unanswered.
     mutating func verdictShared() { state.probing?.isShared = true }

@@ -27,6 +27,11 @@ struct PathTable: Sendable {
         _modify { yield &machines[key.place] }
     }
 
+    /// Whether a path is being probed because it is suspected.
+    var hasSuspectProbed: Bool {
+        machines.contains { $0.state.probing.map { !$0.isMeasurement } ?? false }
+    }
+
     /// Forgets what was learnt about a path.
     mutating func reset(_ key: PathKey) { machines[key.place] = PathMachine() }
 }

@@ -104,13 +104,16 @@ extension SteeringMachine {
             paths[path].measurementTimedOut(plan, isThin: isAwaitedOnly(on: path, at: now), tuning)
             timers.set(.connection(.review), at: now)
         case .trouble(let trouble):
-            if !isThin, !probing.isShared {
+            // What others hear all the time is no news to them.
+            if !isThin, !probing.isShared, !probing.isHeardElsewhere {
                 paths[path].verdictShared()
+                // Who has heard something before the last probe knows no better for that.
+                let since = probing.heardElsewhere == nil ? probing.first : probing.latest
                 reconciler.add(
                     .share(
                         PathVerdict(
                             interface: subflow.route.interface, remote: subflow.remote.address,
-                            trouble: trouble, since: probing.first)))
+                            trouble: trouble, since: since)))
             }
             if let due = verdictDue(at: now) {
                 agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))
@@ -145,9 +148,11 @@ extension SteeringMachine {
     func expectedAnswer(_ data: Subflow, _ probing: Probing, at now: MonotonicTime) -> Duration {
         // Where nothing has come in for a while no queue is full: the answer takes the path's shortest time. (What
         // the kernel measured is of little use: a receiver sends too seldom.) If the queue fills meanwhile, what fills
-        // it comes in, unless it is repeated. Where no stream was heard it may be other connections' queue.
+        // it comes in, unless it is repeated. Where no stream was heard, or others hear the peer, it may be others' queue.
         let isThin = isThin(probing, data.path, at: now)
-        if probing.cause == .trouble(.noAnswer), !isThin, let least = data.progress.latest?.minimumRTT,
+        let elsewhere = probing.heardElsewhere?.answerTime
+        if probing.cause == .trouble(.noAnswer), !isThin, elsewhere == nil,
+            let least = data.progress.latest?.minimumRTT,
             let heard = data.stream.silence.heardAt,
             heard.duration(to: probing.count == 0 ? now : probing.latest) >= tuning.quietTime
         {
@@ -156,7 +161,7 @@ extension SteeringMachine {
         let isUnknown = data.progress.latest == nil
         return max(
             isUnknown ? tuning.unknownProbeTime : data.progress.answerTime(tuning),
-            isThin ? tuning.unknownProbeTime : .zero, paths[data.path].latency ?? .zero)
+            isThin ? tuning.unknownProbeTime : .zero, paths[data.path].latency ?? .zero, elsewhere ?? .zero)
     }
 
     // MARK: Answers

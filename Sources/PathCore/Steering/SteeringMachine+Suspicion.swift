@@ -1,4 +1,4 @@
-// When a path is suspect, and what is made of what other connections have found.
+// When a path is suspect.
 
 extension SteeringMachine {
     /// Looks for data that waits and streams that stopped, goes on with probes, and ends validations.
@@ -186,37 +186,5 @@ extension SteeringMachine {
             streamedAt = nil
         }
         if streamedAt == nil { agenda.schedule(sampleAt: now.advanced(by: tuning.movedStreamLook)) }
-    }
-
-    // MARK: Other connections
-
-    /// The subflow that another connection's verdict is about.
-    func subflow(meantBy verdict: PathVerdict) -> SubflowID? {
-        reconciler.subflows.first { $0.role == .data && $0.route.interface == verdict.interface }
-    }
-
-    /// Judges a path by what another connection has found. Handshakes with the same peer went unanswered: that is
-    /// proof for this one too, unless it has heard from there since. Another peer's silence is a reason to probe.
-    mutating func judgeBySharedVerdicts(at now: MonotonicTime) {
-        let verdicts = sharedVerdicts
-        sharedVerdicts = []
-        for verdict in verdicts {
-            guard let id = subflow(meantBy: verdict) else { continue }
-            let subflow = reconciler.subflows[id]
-            guard subflow.isOpen, let latest = subflow.progress.latest, !paths[subflow.path].hasFailed
-            else { continue }
-            let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
-            guard now.advanced(by: .zero - silence) < verdict.since else { continue }
-            if subflow.remote.address == verdict.remote {
-                guard verdictDue(at: now) == nil else {
-                    sharedVerdicts.append(verdict)
-                    agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))
-                    continue
-                }
-                weigh(.sharedVerdict(verdict.trouble), on: subflow.path, at: now)
-            } else if subflow.progress.waitingSince != nil {
-                probe(subflow.path, .trouble(verdict.trouble), at: now)
-            }
-        }
     }
 }

@@ -19,7 +19,8 @@
 //
 // Call order: `begin` once; `snapshot`, `event`, `sample`, `failed` as they come; `dataMoves` when the user has
 // written or read while the agenda `awaitsData`; `expectData` as the user does; at `nextDeadline` a `sample` where `needsSample` says so (or a `glance`,
-// where that is enough), otherwise `timeReached`. After each, perform what it returned.
+// where that is enough), otherwise `timeReached`. After each, perform what it returned. While the agenda `seeksSignsOfLife` say
+// `heardElsewhere` before a sample; what `news` says after one is for the machines of other connections that do.
 
 package struct SteeringMachine: Sendable {
     let configuration: SteeringConfiguration
@@ -247,14 +248,6 @@ package struct SteeringMachine: Sendable {
         return pass(at: now)
     }
 
-    /// Another connection has found a path dead. It takes a sample to know what that means for this one.
-    package mutating func sharedVerdict(_ verdict: PathVerdict, at now: MonotonicTime) {
-        guard takesInput, subflow(meantBy: verdict) != nil else { return }
-        sharedVerdicts.append(verdict)
-        agenda.endGlances()
-        agenda.schedule(sampleAt: now)
-    }
-
     /// Something answered a probe of a path: it was accepted or refused, either way the path lives.
     ///
     /// - Parameter time: how long after it was started.
@@ -295,6 +288,7 @@ package struct SteeringMachine: Sendable {
         }
         checkPreparation(at: now)
         agenda.nextTimer = timers.next
+        agenda.isSeeking = paths.hasSuspectProbed
         return reconciler.drainActions()
     }
 }

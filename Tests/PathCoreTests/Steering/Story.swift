@@ -15,6 +15,8 @@ struct Story {
     /// Whether the server is steered too.
     var steersServer = false
     var freezes: [ClosedRange<Duration>] = []
+    /// Until when other connections hear the server, over every path; nil for none.
+    var othersHearUntil: MonotonicTime?
     /// Chunks that wait for one before them, of which an end takes no more; nil for any number.
     var room: Int?
 
@@ -38,6 +40,7 @@ struct Story {
         options.room = room
         // With a small send buffer there are not so many.
         if room != nil { options.mostOutstanding = 4096 }
+        options.othersHearUntil = othersHearUntil
         options.freezes = freezes.map { $0.lowerBound.wholeNanoseconds..<$0.upperBound.wholeNanoseconds }
         let world = Simulation(paths: paths, traffic: traffic, changes: changes, options: options)
         if steersServer { world.steer(.server, SteeringConfiguration(mode: mode)) }

@@ -35,6 +35,14 @@ struct WorldsTests {
         #expect(moves > stalls.count / 4)
     }
 
+    @Test("hold where other connections hear the peer all the time, though this one may not")
+    func othersHear() {
+        for seed in Self.first..<Self.first + Self.count / 3 {
+            let run = WorldRun(seed: seed, rest: Self.rest, othersHear: true)
+            if let broken = run.broken { Issue.record("\(seed): \(broken)") }
+        }
+    }
+
     @Test("the same seed gives the same run", arguments: 1...3 as ClosedRange<UInt64>)
     func isDeterministic(seed: UInt64) {
         let (first, second) = (WorldRun(seed: seed), WorldRun(seed: seed))

@@ -4,14 +4,16 @@ struct ProbePlan: Sendable, Hashable {
     var spacing: Duration
     /// How long the last one is waited for.
     var patience: Duration
-    /// How many there are at most.
+    /// How many there are at most, and how many of them because other connections hear the peer.
     let most: Int
+    let mostForOthers: Int
 
     /// - Parameter answerTime: how long an answer takes at most.
     init(answerTime: Duration, _ tuning: SteeringTuning) {
         spacing = max(answerTime / tuning.probeSpacingShare, tuning.leastProbeSpacing)
         patience = answerTime + answerTime / tuning.probePatienceShare
         most = tuning.mostProbes
+        mostForOthers = tuning.mostProbesForOthers
     }
 }
 
@@ -39,8 +41,11 @@ struct Probing: Sendable, Hashable {
     /// just been heard: such silence proves little.
     var isThin: Bool
     private(set) var count = 0
-    /// How many were added because a loss is being repaired.
+    /// How many were added because a loss is being repaired, and because other connections hear the peer.
     private var repeated = 0
+    private var countForOthers = 0
+    /// When other connections heard the peer last over the path, since the first was sent, and how long answers take for them.
+    private(set) var heardElsewhere: SignOfLife?
     /// Whether all that were sent left this machine.
     var wasAsked = true
     /// Whether other connections have heard that they went unanswered.
@@ -58,6 +63,17 @@ struct Probing: Sendable, Hashable {
     /// The latest is waited for anew.
     mutating func prolong(at now: MonotonicTime) { if count > 0 { latest = now } }
 
+    /// Another connection has heard the peer over the path.
+    mutating func heardElsewhere(_ sign: SignOfLife) {
+        guard count > 0, sign.at > first else { return }
+        let known = heardElsewhere ?? sign
+        heardElsewhere = SignOfLife(
+            at: max(known.at, sign.at), answerTime: max(known.answerTime, sign.answerTime))
+    }
+
+    /// Whether that was after the latest was sent.
+    var isHeardElsewhere: Bool { heardElsewhere.map { $0.at > latest } ?? false }
+
     var isMeasurement: Bool { cause == .measurement }
     /// Whether all that are necessary were sent.
     var hasSentAll: Bool { count >= needed }
@@ -66,10 +82,15 @@ struct Probing: Sendable, Hashable {
     ///
     /// - Parameter repairedAt: when a segment came in last that was behind a lost one. Where that was after the latest probe
     ///   one more is sent, for its answer may be in the queue behind such segments; each of these is sent after twice the time
-    ///   of the one before.
+    ///   of the one before. So it is, some times and without that, where other connections have heard the peer since.
     mutating func advance(_ plan: ProbePlan, repairedAt: MonotonicTime?, at now: MonotonicTime) -> Step {
-        if hasSentAll, count > 0, count < plan.most, !isMeasurement, let repairedAt, repairedAt > latest {
-            (needed, repeated) = (count + 1, repeated + 1)
+        if hasSentAll, count > 0, count < plan.most, !isMeasurement {
+            let isRepaired = repairedAt.map { $0 > latest } ?? false
+            // Once others have heard that the path is dead it is too late to ask them.
+            let isHeardElsewhere =
+                isHeardElsewhere && !isShared && countForOthers < plan.mostForOthers
+            if isRepaired || isHeardElsewhere { needed = count + 1 }
+            if isRepaired { repeated += 1 } else if isHeardElsewhere { countForOthers += 1 }
         }
         guard !hasSentAll else {
             let due = latest.advanced(by: plan.patience)
