@@ -24,7 +24,7 @@
             let (response, menu) = try await client.get("\(pub)/menu", collectUpTo: 10_000)
             let dishes = String(buffer: menu).split(separator: "\n")
             Self.tell(
-                "\(dishes.count) dishes over \(response.metrics.path?.interface ?? "a path that is gone")")
+                "\(dishes.count) dishes over \(response.metrics.path?.id.name ?? "a path that is gone")")
             for dish in dishes {
                 let name = dish.replacing(" ", with: "%20")
                 let bytes = try await client.data(
@@ -46,7 +46,7 @@
             var rest = count ?? .max
             while rest > 0, case .text(let price)? = try await socket.receive() {
                 let roundTrip = try await socket.ping() / .milliseconds(1)
-                let path = socket.connection?.currentPath?.interface ?? "a path that is gone"
+                let path = socket.connection?.currentPath?.id.name ?? "a path that is gone"
                 Self.tell(
                     "\(price)  (\(roundTrip.formatted(.number.precision(.fractionLength(1)))) ms over \(path))"
                 )

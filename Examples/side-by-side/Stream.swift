@@ -10,7 +10,7 @@ final class Stream: Sendable {
     private let socket: StreamSocket
     private let follower: ConnectionFollower?
     private let received = Locked(0)
-    private let bytesByInterface = Locked<[String: UInt64]>([:])
+    private let bytesByPath = Locked<[PathID: UInt64]>([:])
 
     private init(_ socket: consuming StreamSocket, _ follower: ConnectionFollower?) {
         self.socket = socket
@@ -86,8 +86,8 @@ final class Stream: Sendable {
     func noteCarrier(in snapshot: PathSnapshot, at time: Duration) {
         guard let inspection = SocketInspection(of: socket.descriptor.number, in: snapshot) else { return }
         let new = Dictionary(
-            inspection.paths.map { ($0.interface, $0.bytesReceived) }, uniquingKeysWith: max)
-        let old = bytesByInterface.withLock { bytes in
+            inspection.paths.map { ($0.path, $0.bytesReceived) }, uniquingKeysWith: max)
+        let old = bytesByPath.withLock { bytes in
             defer { bytes = new }
             return bytes
         }

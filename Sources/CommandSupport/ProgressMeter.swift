@@ -12,8 +12,8 @@ public struct ProgressMeter: Sendable {
     private static let window = Duration.seconds(3)
 
     private var samples: [Sample] = []
-    private var carried: [String: UInt64] = [:]
-    private var busiest: String?
+    private var carried: [PathID: UInt64] = [:]
+    private var busiest: PathID?
 
     public init() {}
 
@@ -32,7 +32,7 @@ public struct ProgressMeter: Sendable {
         if let rate { text += ", \(Self.size(rate))/s" }
         if let busiest { text += " over \(busiest)" }
         if report.paths.count > 1 {
-            let paths = report.paths.map { "\($0.interface) \(Self.size($0.bytesSent + $0.bytesReceived))" }
+            let paths = report.paths.map { "\($0.path) \(Self.size($0.bytesSent + $0.bytesReceived))" }
             text += " (\(paths.joined(separator: ", ")))"
         }
         return String(TerminalText.safe(text).prefix(max(0, width)))
@@ -49,14 +49,14 @@ public struct ProgressMeter: Sendable {
     /// The path that has carried most since the last look; the one before it where nothing moved.
     private mutating func notePaths(_ report: TransferReport) {
         var most: UInt64 = 0
-        for path in report.paths {
-            let bytes = path.bytesSent + path.bytesReceived
-            let before = carried[path.interface] ?? 0
+        for part in report.paths {
+            let bytes = part.bytesSent + part.bytesReceived
+            let before = carried[part.path] ?? 0
             if bytes > before, bytes - before > most {
                 most = bytes - before
-                busiest = path.interface
+                busiest = part.path
             }
-            carried[path.interface] = bytes
+            carried[part.path] = bytes
         }
     }
 

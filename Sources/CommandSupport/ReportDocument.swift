@@ -49,14 +49,15 @@ extension ReportDocument {
         let path: ConnectionPath
 
         private enum Key: String, CodingKey {
-            case interface, type, expensive, constrained, refusal
+            case id = "interface"
+            case type, expensive, constrained, refusal
             case expensiveSource = "expensive_source"
             case constrainedSource = "constrained_source"
         }
 
         func encode(to encoder: any Encoder) throws {
             var object = encoder.container(keyedBy: Key.self)
-            try object.encode(path.interface, forKey: .interface)
+            try object.encode(path.id, forKey: .id)
             try object.encode(path.type.value.rawValue, forKey: .type)
             try object.encode(path.isExpensive, forKey: .expensive)
             try object.encode(path.expensive.source.rawValue, forKey: .expensiveSource)

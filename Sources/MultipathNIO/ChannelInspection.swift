@@ -52,7 +52,7 @@ extension ChannelInspection: CustomStringConvertible {
             case .tcp(let reason): "tcp (\(reason.rawValue))"
             }
         let paths = paths.map {
-            "\($0.interface) \($0.bytesSent) bytes sent, \($0.bytesReceived) received"
+            "\($0.path) \($0.bytesSent) bytes sent, \($0.bytesReceived) received"
         }
         return kind + (remote.map { " to \($0)" } ?? "") + ": " + paths.joined(separator: "; ")
     }

@@ -94,7 +94,7 @@ extension MultipathBootstrap {
             let connection = connected.connection
             return DialedConnection(
                 connection: connection, output: connected.output,
-                interface: connection.establishment?.interface ?? "",
+                path: connection.establishment?.path ?? "",
                 observe: { connection.follower.observe($0) },
                 interrupt: { connection.leave() },
                 close: { await connection.close() })

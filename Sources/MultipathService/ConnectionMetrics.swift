@@ -42,14 +42,14 @@
             counter(
                 "multipath_connections_total",
                 [
-                    ("interface", report.interface), ("transport", transport),
+                    ("interface", report.path.name), ("transport", transport),
                     ("fallback", report.transport.fallbackReason?.rawValue ?? "none"),
                 ]
             ).increment()
             count(report.attempts)
             timer("multipath_connect_duration", ("transport", transport)).record(report.duration)
             if let rtt = report.handshakeRTT {
-                timer("multipath_handshake_rtt", ("interface", report.interface)).record(rtt)
+                timer("multipath_handshake_rtt", ("interface", report.path.name)).record(rtt)
             }
         }
 
@@ -63,12 +63,12 @@
         public func closed(_ report: TransferReport) {
             timer("multipath_connection_duration", ("transport", report.transport.name))
                 .record(report.duration)
-            for path in report.paths {
+            for part in report.paths {
                 // Addresses come and go, and each would be a time series of its own.
-                let interface = IPAddress(path.interface) == nil ? path.interface : "unknown"
+                let interface = IPAddress(part.path.name) == nil ? part.path.name : "unknown"
                 for (name, bytes) in [
-                    ("sent", path.bytesSent), ("received", path.bytesReceived),
-                    ("retransmitted", path.bytesRetransmitted),
+                    ("sent", part.bytesSent), ("received", part.bytesReceived),
+                    ("retransmitted", part.bytesRetransmitted),
                 ] {
                     counter("multipath_\(name)_bytes_total", [("interface", interface)])
                         .increment(by: Int64(clamping: bytes))
@@ -81,7 +81,7 @@
                 counter(
                     "multipath_attempts_total",
                     [
-                        ("interface", attempt.interface), ("protocol", attempt.transport.rawValue),
+                        ("interface", attempt.path.name), ("protocol", attempt.transport.rawValue),
                         ("outcome", attempt.outcome.name),
                     ]
                 ).increment()

@@ -57,7 +57,7 @@
             }
             trace(report.attempts)
             span.updateAttributes {
-                $0.set(peer: report.remote, report.interface)
+                $0.set(peer: report.remote, report.path)
                 if let local = report.local {
                     $0["network.local.address"] = "\(local.address)"
                     $0["network.local.port"] = Int(local.port)
@@ -82,7 +82,7 @@
             for attempt in attempts {
                 let span = child("multipath.attempt", attempt.startedAfter)
                 span.updateAttributes {
-                    $0.set(peer: attempt.endpoint, attempt.interface)
+                    $0.set(peer: attempt.endpoint, attempt.path)
                     $0["network.transport"] = "tcp"
                     $0["multipath.protocol"] = attempt.transport.rawValue
                     $0["multipath.outcome"] = attempt.outcome.name
@@ -113,11 +113,11 @@
     }
 
     extension SpanAttributes {
-        fileprivate mutating func set(peer: IPEndpoint, _ interface: String) {
+        fileprivate mutating func set(peer: IPEndpoint, _ path: PathID) {
             self["network.peer.address"] = "\(peer.address)"
             self["network.peer.port"] = Int(peer.port)
             self["network.type"] = peer.address.family == .ipv4 ? "ipv4" : "ipv6"
-            self["network.interface.name"] = interface
+            self["network.interface.name"] = path.name
         }
     }
 #endif

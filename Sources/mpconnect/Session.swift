@@ -32,7 +32,7 @@ struct Session: Sendable {
         if tls != nil { handshake = await ClientTLS.report(of: connection) }
         if let report = connection.establishment {
             var fields = [
-                "interface": report.interface, "remote": "\(report.remote)",
+                "interface": report.path.name, "remote": "\(report.remote)",
                 "transport": report.transport.name,
             ]
             fields["tls"] = handshake?.version

@@ -10,7 +10,7 @@
         }
 
         fileprivate mutating func put(_ path: StreamPath?) throws {
-            try put("path", path?.interface)
+            try put("path", path?.id)
             try put("tag", path?.tag)
         }
     }
@@ -92,7 +92,7 @@
             try object.put("continued", report.continued)
             try object.put("duration_s", report.duration.inSeconds)
             try object.put(
-                "paths", report.bytes.sorted { $0.key.interface < $1.key.interface }.map(PathBytes.init))
+                "paths", report.bytes.sorted { $0.key.id < $1.key.id }.map(PathBytes.init))
         }
 
         private struct PathBytes: Encodable {
@@ -103,7 +103,7 @@
 
             func encode(to encoder: any Encoder) throws {
                 var object = encoder.container(keyedBy: AnyKey.self)
-                try object.put("interface", path.interface)
+                try object.put("interface", path.id)
                 try object.put("expensive", path.isExpensive)
                 try object.put("constrained", path.isConstrained)
                 try object.put("bytes", bytes)

@@ -18,7 +18,7 @@
                 let speed = throughput.map { ", \(rate($0))" } ?? ""
                 return (
                     "segment",
-                    "segment \(number) of variant \(variant): \(bytes) bytes, \(seconds(duration)) over \(path?.interface ?? "no path")\(speed)",
+                    "segment \(number) of variant \(variant): \(bytes) bytes, \(seconds(duration)) over \(path?.id.name ?? "no path")\(speed)",
                     false
                 )
             case .switched(let from, let to, let buffer):
@@ -93,7 +93,7 @@
         }
 
         private static func words(_ path: StreamPath) -> String {
-            path.tag == "unrestricted" ? path.interface : "\(path.interface) (\(path.tag))"
+            path.tag == "unrestricted" ? path.id.name : "\(path.id) (\(path.tag))"
         }
 
         private static func stalls(_ count: Int, _ seconds: Double) -> String {

@@ -12,7 +12,7 @@ struct ProgressTests {
             transport: .mptcp, control: .observeOnly(because: .plainTCP), duration: .seconds(1),
             paths: paths.map {
                 TransferReport.PathTransfer(
-                    interface: $0.name, subflows: 1, bytesSent: $0.sent, bytesReceived: $0.received,
+                    path: PathID($0.name), subflows: 1, bytesSent: $0.sent, bytesReceived: $0.received,
                     bytesRetransmitted: 0, smoothedRTT: .zero)
             })
     }

@@ -72,7 +72,7 @@ func serve(
 func useDescriptor() async throws {
     // snippet
     let socket = try await Connector.shared.connect(host: "media.example", port: 443)
-    print(socket.report.interface)
+    print(socket.report.path)
     let descriptor = socket.takeDescriptor()  // connected, non-blocking, yours to close
     // end
     _ = descriptor

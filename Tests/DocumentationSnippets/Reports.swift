@@ -8,8 +8,8 @@ func follow(_ connection: MultipathConnection) async throws {
     // snippet
     for await event in connection.events { print(event) }
     let report = connection.transferReport()
-    for path in report.paths {
-        print(path.interface, path.bytesSent, path.bytesReceived, path.smoothedRTT)
+    for part in report.paths {
+        print(part.path, part.bytesSent, part.bytesReceived, part.smoothedRTT)
     }
     // end
 }

@@ -54,7 +54,7 @@ struct Download: Sendable {
                 let time = ContinuousClock.now - begun
                 Main.tell(
                     "\(Self.milliseconds(time)) ms: from byte \(progress.offset) over "
-                        + "\(report?.interface ?? "?") by \(report?.transport.isMPTCP == true ? "mptcp" : "tcp") "
+                        + "\(report?.path ?? "?") by \(report?.transport.isMPTCP == true ? "mptcp" : "tcp") "
                         + "(\(Self.words(session.cause)))")
                 progress.connections += 1
                 return try await fetch(session, &progress) ? .finished : .reconnect
@@ -125,7 +125,7 @@ struct Download: Sendable {
         switch cause {
         case .first: "first"
         case .pathLost(let trouble): "path lost: \(trouble.rawValue)"
-        case .betterPath(let name): "better path: \(name)"
+        case .betterPath(let path): "better path: \(path)"
         case .requested: "as asked"
         case .failed(let reason): "broken: \(reason)"
         }

@@ -7,7 +7,7 @@ struct AdaptationTests {
     private let rates = [400_000.0, 800_000, 1_600_000, 3_200_000]
 
     private func situation(
-        buffer: Double = 25, throughput: Double? = 50e6, path: StreamPath? = StreamPath(interface: "wlan0"),
+        buffer: Double = 25, throughput: Double? = 50e6, path: StreamPath? = StreamPath("wlan0"),
         current: Int? = 0
     ) -> Adaptation.Situation {
         Adaptation.Situation(
@@ -68,7 +68,7 @@ struct AdaptationTests {
     @Test("is the lowest on a constrained path")
     func constrained() {
         var adaptation = Adaptation(rates: rates)
-        let path = StreamPath(interface: "wlan0", isConstrained: true)
+        let path = StreamPath("wlan0", isConstrained: true)
         #expect(adaptation.choose(situation(path: path, current: 3)) == 0)
     }
 
@@ -76,7 +76,7 @@ struct AdaptationTests {
     func limits() {
         var adaptation = Adaptation(rates: rates, maximumRate: 2e6, expensiveRate: 900_000)
         #expect(adaptation.choose(situation()) == 2)
-        #expect(adaptation.choose(situation(path: StreamPath(interface: "wwan0", isExpensive: true))) == 1)
+        #expect(adaptation.choose(situation(path: StreamPath("wwan0", isExpensive: true))) == 1)
     }
 
     @Test("is the lowest where the user allows less than that")

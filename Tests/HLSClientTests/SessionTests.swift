@@ -4,8 +4,8 @@ import Testing
 
 @testable import HLSClient
 
-private let wifi = StreamPath(interface: "wlan0")
-private let cellular = StreamPath(interface: "wwan0", isExpensive: true)
+private let wifi = StreamPath("wlan0")
+private let cellular = StreamPath("wwan0", isExpensive: true)
 
 @Suite("A session")
 struct SessionTests {
@@ -117,7 +117,7 @@ struct SessionTests {
     func constrained() {
         var world = SimulatedStream.World()
         world.segments = 60
-        world.path = { StreamPath(interface: "wlan0", isConstrained: $0 > 10) }
+        world.path = { StreamPath("wlan0", isConstrained: $0 > 10) }
         var stream = SimulatedStream(world)
         stream.run(until: 70)
         let late = stream.fetched.filter {

@@ -51,7 +51,7 @@ struct SessionWorldTests {
             let phase = Int(time / 9) % 40
             guard !none[phase] else { return nil }
             return StreamPath(
-                interface: expensive[phase] ? "wwan0" : "wlan0", isExpensive: expensive[phase],
+                expensive[phase] ? "wwan0" : "wlan0", isExpensive: expensive[phase],
                 isConstrained: constrained[phase])
         }
         let (breaking, refusing, anew, gap) = (
@@ -88,7 +88,7 @@ struct SessionWorldTests {
             // From the beginning, or from some time on, and for some time or for good.
             let from = random.oneIn(3) ? 0 : Double.random(in: 0...60, using: &random)
             let to = random.oneIn(2) ? 1e9 : from + Double.random(in: 5...60, using: &random)
-            world.path = { StreamPath(interface: "wlan0", isConstrained: $0 >= from && $0 < to) }
+            world.path = { StreamPath("wlan0", isConstrained: $0 >= from && $0 < to) }
             var stream = SimulatedStream(world, seed: seed)
             stream.run(until: min(to, 1_000))
             #expect(stream.faults.isEmpty, "seed \(seed): \(stream.faults.prefix(3))")
@@ -110,7 +110,7 @@ struct SessionWorldTests {
             let (from, length) = (
                 Double.random(in: 0.5...40, using: &random), Double.random(in: 3...90, using: &random)
             )
-            world.path = { (from..<from + length).contains($0) ? nil : StreamPath(interface: "wlan0") }
+            world.path = { (from..<from + length).contains($0) ? nil : StreamPath("wlan0") }
             var stream = SimulatedStream(world, seed: seed)
             stream.run()
             #expect(stream.outcome == .ended, "seed \(seed): \(String(describing: stream.outcome))")

@@ -13,7 +13,7 @@ struct SimulatedStream {
         var duration = 2.0
         /// Bits per second at a time; 0 is silence.
         var rate: (Double) -> Double = { _ in 20e6 }
-        var path: (Double) -> StreamPath? = { _ in StreamPath(interface: "wlan0") }
+        var path: (Double) -> StreamPath? = { _ in StreamPath("wlan0") }
         var roundTrip = 0.04
         /// Seconds of the live window; nil for a stream on demand.
         var window: Double?

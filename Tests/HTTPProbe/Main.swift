@@ -67,7 +67,7 @@
                         do {
                             let (response, _) = try await client.get(url, collectUpTo: 1 << 20)
                             let metrics = response.metrics
-                            path = metrics.path?.interface ?? "none"
+                            path = metrics.path?.id.name ?? "none"
                             (retries, moves) = (metrics.retryCount, metrics.moves.count)
                         } catch {
                             failure = "\(error)"
@@ -97,9 +97,9 @@
                     let (response, body) = try await client.get(url, collectUpTo: 1 << 30)
                     let metrics = response.metrics
                     print(
-                        "segment \(number) \(Int(start.duration(to: .now).inMilliseconds)) \(metrics.path?.interface ?? "none")",
+                        "segment \(number) \(Int(start.duration(to: .now).inMilliseconds)) \(metrics.path?.id ?? "none")",
                         "\(body.readableBytes) reused \(metrics.isReusedConnection) moves \(metrics.moves.count)",
-                        "began \(metrics.establishment?.interface ?? "")")
+                        "began \(metrics.establishment?.path ?? "")")
                 } catch {
                     print("segment \(number) failed \(error)")
                 }

@@ -31,9 +31,9 @@ final class Conversation: Sendable {
 
     /// What its events said.
     struct Seen {
-        var carrier = ""
+        var carrier: PathID?
         var moves = 0
-        var joins: [String: Int] = [:]
+        var joins: [PathID: Int] = [:]
         /// When a path was left.
         var lefts: [MonotonicTime] = []
         /// Each path that was told of.
@@ -72,7 +72,7 @@ final class Conversation: Sendable {
             following.withLock {
                 switch event {
                 case .moved(_, let new, _): ($0.carrier, $0.moves) = (new, $0.moves + 1)
-                case .joined(let name): $0.joins[name, default: 0] += 1
+                case .joined(let path): $0.joins[path, default: 0] += 1
                 case .left: $0.lefts.append(.now)
                 default: break
                 }
@@ -276,7 +276,7 @@ final class Conversation: Sendable {
         let state = state.withLock { $0 }
         func milliseconds(_ duration: Duration) -> Int64 { duration.wholeNanoseconds / 1_000_000 }
         var lines = ["connection"] + events.withLock { $0 }
-        lines += report.paths.map { "path \($0.interface) \($0.bytesSent) \($0.bytesReceived)" }
+        lines += report.paths.map { "path \($0.path) \($0.bytesSent) \($0.bytesReceived)" }
         lines.append("transport \(report.transport.isMPTCP ? "mptcp" : "tcp")")
         lines.append("control \(report.control.name)")
         lines.append("bytes \(state.received)")

@@ -14,7 +14,7 @@ struct Moves: Sendable {
         case address
     }
 
-    static let links = ["wlan0", "wwan0"]
+    static let paths: [PathID] = ["wlan0", "wwan0"]
     /// What a connection that follows at all needs for one.
     static let patience = Duration.seconds(10)
 
@@ -60,22 +60,22 @@ struct Moves: Sendable {
         // First away from the first. What cellular costs is not asked for here.
         let isFirst = number.isMultiple(of: 2)
         let text =
-            (isFirst || cause == .constrained ? "expensive no \(Self.links[1])\n" : "")
-            + "\(cause.rawValue) yes \(Self.links[isFirst ? 0 : 1])\n"
+            (isFirst || cause == .constrained ? "expensive no \(Self.paths[1])\n" : "")
+            + "\(cause.rawValue) yes \(Self.paths[isFirst ? 0 : 1])\n"
         try SettingsFile(path).update { _ in text }
     }
 
     private func isFollowed(_ number: Int, since old: Conversation.Seen, _ new: Conversation.Seen) -> Bool {
         if cause == .address {
-            return new.joins[Self.links[0], default: 0] > old.joins[Self.links[0], default: 0]
+            return new.joins[Self.paths[0], default: 0] > old.joins[Self.paths[0], default: 0]
         }
-        return new.carrier == Self.links[1 - number % 2]
+        return new.carrier == Self.paths[1 - number % 2]
     }
 
     /// IPv6 alone has addresses enough in a lab: each is another one to the kernel, whose ids have 8 bits.
     private func renumber(_ number: Int) throws {
         let control = try NetworkControl()
-        let index = try NetworkControl.index(of: Self.links[0])
+        let index = try NetworkControl.index(of: Self.paths[0].name)
         func address(_ number: Int) -> IPAddress {
             IPAddress(ipv6: 0x2001_0DB8_0001_0000, number == 0 ? 2 : UInt64(0x1000 + number))
         }

@@ -18,8 +18,8 @@
         mutating func request(_ id: Int) -> [PoolMachine.Action] { machine.request(id, at: now) }
 
         mutating func dialed(
-            _ id: Int, _ kind: PoolMachine.ProtocolKind, over interface: String = "wlan0"
-        ) -> [PoolMachine.Action] { machine.dialed(id, kind, over: interface, at: now) }
+            _ id: Int, _ kind: PoolMachine.ProtocolKind, over path: PathID = "wlan0"
+        ) -> [PoolMachine.Action] { machine.dialed(id, kind, over: path, at: now) }
 
         mutating func ended(_ id: Int, isReusable: Bool = true) -> [PoolMachine.Action] {
             machine.exchangeEnded(id, isReusable: isReusable, at: now)
@@ -35,9 +35,9 @@
         }
 
         /// An open connection that carries nothing.
-        mutating func idle(_ kind: PoolMachine.ProtocolKind, over interface: String = "wlan0") -> Int {
+        mutating func idle(_ kind: PoolMachine.ProtocolKind, over path: PathID = "wlan0") -> Int {
             guard case .dial(let id)? = request(-1).first else { preconditionFailure("nothing was dialed") }
-            _ = dialed(id, kind, over: interface)
+            _ = dialed(id, kind, over: path)
             _ = ended(id)
             return id
         }

@@ -21,7 +21,7 @@ struct ChannelInspectionTests {
                 .enableMPTCP(isAsked).connect(to: address).get()
             let inspection = try await ChannelInspection(of: channel)
             #expect(inspection.transport == .tcp(fallback: reason))
-            #expect(inspection.paths.map(\.interface) == ["lo"])
+            #expect(inspection.paths.map(\.path) == ["lo"])
             #expect(
                 "\(inspection)"
                     == "tcp (\(reason.rawValue)) to \(inspection.remote?.description ?? ""): lo 0 bytes sent, 0 received"
@@ -41,7 +41,7 @@ struct ChannelInspectionTests {
         try await channel.writeAndFlush(ByteBuffer(repeating: 0, count: 1000))
         let inspection = try await ChannelInspection(of: channel)
         #expect(inspection.transport == .mptcp)
-        #expect(inspection.paths.map(\.interface) == ["lo"])
+        #expect(inspection.paths.map(\.path) == ["lo"])
         #expect(inspection.paths.map(\.bytesSent) == [1000])
         #expect(inspection.remote == listener.endpoint)
         try await channel.close()

@@ -73,7 +73,7 @@ struct MultipathNIOTests {
         }
         for report in [client.transferReport(), server] {
             #expect(report.transport == .mptcp)
-            #expect(report.paths.map(\.interface) == ["lo"])
+            #expect(report.paths.map(\.path) == ["lo"])
             #expect(report.bytesSent == UInt64(size))
             #expect(report.bytesReceived == UInt64(size))
         }
@@ -96,7 +96,7 @@ struct MultipathNIOTests {
         }
         let report = client.transferReport()
         #expect(report.bytesSent == 5 && report.bytesReceived == 5)
-        #expect(report.paths.map(\.interface) == ["lo"])
+        #expect(report.paths.map(\.path) == ["lo"])
         // Its socket has the path manager of the network namespace, which is the kernel's unless it was chosen otherwise.
         #expect(report.control == .observeOnly(because: LocalSocketSource().level.limit ?? .foreignSocket))
     }
@@ -132,7 +132,7 @@ struct MultipathNIOTests {
             switch event {
             case .established(let report): "established \(report.transport)"
             case .fallback(let reason): "fallback \(reason)"
-            case .closed(let report): "closed \(report.paths.map(\.interface))"
+            case .closed(let report): "closed \(report.paths.map(\.path.name))"
             default: "\(event)"
             }
         }
@@ -163,11 +163,11 @@ struct MultipathNIOTests {
                 }
                 cancelled.cancel()
                 #expect(await cancelled.value <= 1)
-                for number in 1...50 { connection.follower.tell(.steering(.joined("wlan\(number)"))) }
+                for number in 1...50 { connection.follower.tell(.steering(.joined(PathID("wlan\(number)")))) }
                 connection.channel.close(promise: nil)
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            let joins = (1...50).map { ConnectionEvent.steering(.joined("wlan\($0)")) }
+            let joins = (1...50).map { ConnectionEvent.steering(.joined(PathID("wlan\($0)"))) }
             for log in logs {
                 #expect(log.first == connection.establishment.map { .established($0) })
                 #expect(Array(log.dropFirst().dropLast()) == joins)
@@ -184,7 +184,7 @@ struct MultipathNIOTests {
             host: String, port: Int, _ configuration: ConnectionConfiguration
         ) -> (any ConnectionObservation)? { self }
 
-        func connected(_ report: EstablishmentReport) { add("connected over \(report.interface)") }
+        func connected(_ report: EstablishmentReport) { add("connected over \(report.path)") }
 
         func closed(_ report: TransferReport) {
             add("closed after \(report.bytesSent) bytes")

@@ -32,7 +32,7 @@ struct RefusedPathTests {
             .connect(host: "127.0.0.1", port: try #require(server.localAddress?.port)) { channel in
                 channel.pipeline.addHandler(errors)
             }.connection
-        #expect(connection.currentPath?.interface == "lo")
+        #expect(connection.currentPath?.id == "lo")
         var snapshot = try await monitor.currentPath()
         for place in snapshot.excluded.indices where snapshot.excluded[place].interface.name == "lo" {
             snapshot.excluded[place].interface.constrained = Verdict(true, .settings)
@@ -42,7 +42,7 @@ struct RefusedPathTests {
         EventThread.shared.submit { monitor.lifetime.channel.publish(next) }
         try await connection.channel.closeFuture.get()
         let caught = errors.caught.withLock { $0 }
-        let refusal = PathRefusal(interface: "lo", reason: .constrained)
+        let refusal = PathRefusal(path: "lo", reason: .constrained)
         #expect(caught.first as? PathNotAllowedError == PathNotAllowedError(refusal: refusal), "\(caught)")
         var told: [ConnectionEvent] = []
         for await event in connection.events { told.append(event) }

@@ -122,8 +122,8 @@ struct TLSReconnectionTests {
             try await bootstrap.withReconnection(
                 host: "server.example", port: 443, progress: 0, channelInitializer: Self.wrap
             ) { session, count in
-                let interface = session.connection.establishment?.interface ?? ""
-                told.withLockedValue { $0.append("\(interface) \(session.cause)") }
+                let path = session.connection.establishment?.path ?? ""
+                told.withLockedValue { $0.append("\(path) \(session.cause)") }
                 isMoved.withLockedValue { $0 = { session.shouldMigrate } }
                 try await Self.download(session, &count) { bytes in progress.withLockedValue { $0 = bytes } }
                 return .finished

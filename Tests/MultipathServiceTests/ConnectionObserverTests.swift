@@ -102,7 +102,7 @@
                     duration: .seconds(1),
                     paths: [
                         TransferReport.PathTransfer(
-                            interface: "192.0.2.2", subflows: 1, bytesSent: .max, bytesReceived: 1,
+                            path: "192.0.2.2", subflows: 1, bytesSent: .max, bytesReceived: 1,
                             bytesRetransmitted: 0, smoothedRTT: .zero)
                     ]))
             #expect(

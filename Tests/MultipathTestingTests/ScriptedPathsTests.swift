@@ -160,7 +160,7 @@ struct ScriptedPathsTests {
         let loopback = IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0)
         let listener = try await ListeningSocket(on: loopback, monitor: paths.monitor)
         let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.endpoint.port)).report
-        #expect(report.interface == "lo")
+        #expect(report.path == "lo")
     }
 }
 

@@ -21,7 +21,7 @@ struct ConnectionEventsTests {
         let remote = IPEndpoint(IPAddress(ipv4: 0xC000_0201), port: 443)
         return EstablishmentReport(
             host: "media.example", port: 443, transport: .tcp(fallback: .peer),
-            control: .observeOnly(because: .plainTCP), mode: .handover, interface: "wlan0", local: nil,
+            control: .observeOnly(because: .plainTCP), mode: .handover, path: "wlan0", local: nil,
             remote: remote, resolution: .zero, addresses: [remote.address], duration: .milliseconds(20),
             handshakeRTT: nil, attempts: [], omissions: [])
     }()
@@ -70,7 +70,7 @@ struct ConnectionEventsTests {
         ]
         #expect(Self.read(&machine, machine.addConsumer()) == state)
         let refused = Self.path("wlan0", refusal: .constrained)
-        let refusal = PathRefusal(interface: "wlan0", reason: .constrained)
+        let refusal = PathRefusal(path: "wlan0", reason: .constrained)
         for event in [ConnectionEvent.pathChanged(refused), .pathNotAllowed(refusal)] {
             _ = machine.add(event)
         }
@@ -164,7 +164,7 @@ struct ConnectionEventsTests {
                 "the path is wwan0 (other), not allowed: prohibited"
             ),
             (
-                .pathNotAllowed(PathRefusal(interface: "wlan0", reason: .expensive)),
+                .pathNotAllowed(PathRefusal(path: "wlan0", reason: .expensive)),
                 "wlan0 is not allowed any more: expensive; no other path is"
             ),
             (.steering(.stranded), "no path is left; waiting for one"),

@@ -39,7 +39,7 @@ struct ConnectorTests {
         let listener = try Listener(.mptcp)
         let report = try await connector.connect(host: "127.0.0.1", port: Int(listener.port)).report
         #expect(report.transport == .mptcp)
-        #expect(report.interface == "lo")
+        #expect(report.path == "lo")
         #expect(report.attempts.map(\.outcome) == [.won])
         #expect(report.attempts.map(\.transport) == [.mptcp])
         #expect(report.handshakeRTT ?? .zero > .zero)

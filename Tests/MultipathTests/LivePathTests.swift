@@ -87,12 +87,12 @@ struct LivePathTests {
         return path
     }
 
-    private static let refusal = PathRefusal(interface: "lo", reason: .constrained)
+    private static let refusal = PathRefusal(path: "lo", reason: .constrained)
 
     @Test("is known while it lives, told when its tags change, and told when its rules refuse it")
     func reported() async throws {
         let world = try await World()
-        #expect(world.follower.currentPath?.interface == "lo")
+        #expect(world.follower.currentPath?.id == "lo")
         #expect(world.follower.currentPath?.refusal == nil)
         world.constrain(true)
         let type = world.follower.currentPath?.type ?? Verdict(.loopback, .kernel)

@@ -20,7 +20,7 @@ struct ReconnectionTests {
         }
 
         enum Answer: Sendable {
-            case over(String)
+            case over(PathID)
             case failure
             /// Nothing until the attempt is cancelled; then a connection all the same.
             case late
@@ -47,16 +47,16 @@ struct ReconnectionTests {
                 state.log.append("dial \(state.count) \(route)")
                 return (state.count, state.answers.isEmpty ? .failure : state.answers.removeFirst())
             }
-            let name: String
+            let path: PathID
             switch answer {
-            case .over(let interface): name = interface
+            case .over(let other): path = other
             case .failure: throw Broken()
             case .late:
                 await OneShot().wait()
-                name = "late0"
+                path = "late0"
             }
             return DialedConnection(
-                connection: number, output: (), interface: name,
+                connection: number, output: (), path: path,
                 observe: { body in self.state.withLock { $0.observers[number] = body } },
                 interrupt: { self.note("interrupt \(number)") }, close: { self.note("close \(number)") })
         }
@@ -108,7 +108,7 @@ struct ReconnectionTests {
             ])
         #expect(
             world.log.filter { !$0.hasPrefix("left") && !$0.hasPrefix("interrupt") } == [
-                "dial 0 any", #"dial 1 avoiding("a")"#, "close 0", "close 1",
+                "dial 0 any", "dial 1 avoiding(a)", "close 0", "close 1",
             ])
     }
 
@@ -127,7 +127,7 @@ struct ReconnectionTests {
         }
         #expect(
             world.log == [
-                "dial 0 any", #"dial 1 over("b")"#, "left false", "close 0", #"work 1 betterPath("b")"#,
+                "dial 0 any", "dial 1 over(b)", "left false", "close 0", "work 1 betterPath(b)",
                 "close 1",
             ])
     }
@@ -143,7 +143,7 @@ struct ReconnectionTests {
             #expect(!session.shouldMigrate && !Task.isCancelled)
             return .finished
         }
-        #expect(world.log == ["dial 0 any", #"dial 1 avoiding("a")"#, "close 1", "close 0"])
+        #expect(world.log == ["dial 0 any", "dial 1 avoiding(a)", "close 1", "close 0"])
     }
 
     @Test("calls again after an error that means a broken connection, and throws every other")

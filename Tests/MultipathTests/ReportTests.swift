@@ -9,14 +9,14 @@ struct ReportTests {
     private static let endpoint = IPEndpoint(IPAddress(ipv4: 0xCB00_7101), port: 443)
 
     private static func attempt(
-        _ interface: String, _ transport: TransportProtocol = .mptcp, start: Duration, duration: Duration,
+        _ path: PathID, _ transport: TransportProtocol = .mptcp, start: Duration, duration: Duration,
         connected: Duration? = nil, _ outcome: AttemptReport.Outcome
     ) -> AttemptReport {
-        let index: InterfaceIndex = interface == "wlan0" ? 1 : 2
+        let index: InterfaceIndex = path == "wlan0" ? 1 : 2
         let zero = MonotonicTime.zero
         var attempt = RaceMachine.Attempt(
             candidate: Candidate(
-                interface: index, interfaceName: interface, endpoint: endpoint, transport: transport),
+                path: path, interface: index, endpoint: endpoint, transport: transport),
             started: zero.advanced(by: start), outcome: .pending)
         attempt.connected = connected.map { attempt.started.advanced(by: $0) }
         attempt.ended = attempt.started.advanced(by: duration)
@@ -34,7 +34,7 @@ struct ReportTests {
     ) -> EstablishmentReport {
         EstablishmentReport(
             host: "media.example", port: 443, transport: transport, control: .perConnection, mode: .handover,
-            interface: attempts.last?.interface ?? "",
+            path: attempts.last?.path ?? "",
             local: IPEndpoint(IPAddress(ipv6: 0x2001_0DB8 << 32, 2), port: 50_000), remote: endpoint,
             resolution: .nanoseconds(151_001),
             addresses: [endpoint.address, IPAddress(ipv6: 0x2001_0DB8 << 32, 1)],
@@ -57,11 +57,11 @@ struct ReportTests {
         duration: .nanoseconds(1_234_567_891),
         paths: [
             TransferReport.PathTransfer(
-                interface: "wlan0", subflows: 1, bytesSent: 1_024, bytesReceived: UInt64(Int64.max),
+                path: "wlan0", subflows: 1, bytesSent: 1_024, bytesReceived: UInt64(Int64.max),
                 bytesRetransmitted: 0, smoothedRTT: .milliseconds(20), minimumRTT: .microseconds(19_500),
                 timeActive: .milliseconds(901)),
             TransferReport.PathTransfer(
-                interface: "wwan0", subflows: 2, bytesSent: 1, bytesReceived: 0, bytesRetransmitted: 7,
+                path: "wwan0", subflows: 2, bytesSent: 1, bytesReceived: 0, bytesRetransmitted: 7,
                 smoothedRTT: .microseconds(41)),
         ],
         moveCount: 70,
@@ -208,7 +208,7 @@ struct ReportTests {
         "knows why the winner won",
         arguments: [
             (
-                [("wlan0", AttemptReport.Outcome.won, false)], WinReason.firstChoice,
+                [(PathID("wlan0"), AttemptReport.Outcome.won, false)], WinReason.firstChoice,
                 "the first choice, and nothing else was tried"
             ),
             (
@@ -225,11 +225,11 @@ struct ReportTests {
                 "the first choice, wlan0 mptcp 203.0.113.1:443, was not confirmed after 5.00 ms"
             ),
         ])
-    func winner(_ attempts: [(String, AttemptReport.Outcome, Bool)], _ reason: WinReason, _ words: String) {
+    func winner(_ attempts: [(PathID, AttemptReport.Outcome, Bool)], _ reason: WinReason, _ words: String) {
         let report = Self.establishment(
-            attempts.map { interface, outcome, isConnected in
+            attempts.map { path, outcome, isConnected in
                 Self.attempt(
-                    interface, start: .zero, duration: .milliseconds(5),
+                    path, start: .zero, duration: .milliseconds(5),
                     connected: isConnected ? .milliseconds(1) : nil, outcome)
             })
         #expect(report.winReason == reason)

@@ -27,7 +27,7 @@ struct SuspicionTests {
         let network = try TwoPathServer()
         let monitor = PathMonitor()
         let first = try await LeasedSocket(connect(Connector(monitor: monitor)), policy: PathPolicy())
-        #expect(first.report.interface == "wlan0")
+        #expect(first.report.path == "wlan0")
         try network.silenceWiFi(true)
         let verdict = OneShot()
         first.follower.observe { event in
@@ -37,8 +37,8 @@ struct SuspicionTests {
         await verdict.wait()
 
         let second = try await connect(Connector(monitor: monitor)).report
-        #expect(second.interface == "wwan0")
-        #expect(second.attempts.map(\.interface) == ["wlan0", "wwan0"])
+        #expect(second.path == "wwan0")
+        #expect(second.attempts.map(\.path) == ["wlan0", "wwan0"])
         #expect(second.attempts[0].startedAfter == second.attempts[1].startedAfter)
 
         try network.silenceWiFi(false)
@@ -47,7 +47,7 @@ struct SuspicionTests {
             return monitor.suspicions.suspects(in: path, at: .now).isEmpty
         }
         let third = try await connect(Connector(monitor: monitor)).report
-        #expect(third.attempts.map(\.interface) == ["wlan0"])
+        #expect(third.attempts.map(\.path) == ["wlan0"])
         first.close()
     }
 
@@ -78,8 +78,8 @@ struct SuspicionTests {
         try network.silenceWiFi(true)
         sendIntoSilence(first)
         let second = try await connect(Connector(monitor: monitor)).report
-        #expect(second.interface == "wwan0")
-        #expect(second.attempts.map(\.interface) == ["wlan0", "wwan0"])
+        #expect(second.path == "wwan0")
+        #expect(second.attempts.map(\.path) == ["wlan0", "wwan0"])
         #expect(second.attempts[1].startedAfter < .seconds(15))
         first.close()
     }

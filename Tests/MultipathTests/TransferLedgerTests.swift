@@ -13,11 +13,11 @@ struct TransferLedgerTests {
     }
 
     private func text(_ ledger: TransferLedger) -> [String] {
-        ledger.paths().map { "\($0.interface) \($0.subflows) \($0.bytesSent) \($0.bytesReceived)" }
+        ledger.paths().map { "\($0.path) \($0.subflows) \($0.bytesSent) \($0.bytesReceived)" }
     }
 
     private func record(_ ledger: inout TransferLedger, _ samples: SubflowSample...) {
-        ledger.record(samples) { sample, isFirst in isFirst ? "wlan0" : "wwan\(sample.id - 1)" }
+        ledger.record(samples) { sample, isFirst in isFirst ? "wlan0" : PathID("wwan\(sample.id - 1)") }
     }
 
     @Test("keeps the counters of a subflow that is gone")

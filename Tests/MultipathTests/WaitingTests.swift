@@ -48,7 +48,7 @@ struct WaitingTests {
         async let report = connect(resolver, server.port)
         try await Program.wait("the connection to wait") { waited.withLock { !$0.isEmpty } }
         paths.tell("allowed0")
-        #expect(try await report.interface == "allowed0")
+        #expect(try await report.path == "allowed0")
         #expect(waited.withLock { $0 } == ["forbidden0: prohibited"])
     }
 
@@ -137,7 +137,7 @@ struct PathResolutionTests {
         async let report = connector.connect(host: "name.example", port: Int(server.port)).report
         try await Program.wait("the first questions") { asked.withLock { $0.count } == 2 }
         paths.tell("wlan0", servers: ["192.0.2.53"])
-        #expect(try await report.interface == "wlan0")
+        #expect(try await report.path == "wlan0")
         #expect(asked.withLock { $0.suffix(2) } == [["192.0.2.53"], ["192.0.2.53"]])
     }
 

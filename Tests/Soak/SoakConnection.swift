@@ -91,7 +91,7 @@ final class SoakConnection: Sendable, CustomStringConvertible {
     /// Whether its address went since it came about, and neither this library nor any other can keep it. One over MPTCP that
     /// the peer has acknowledged a byte of is never cut off.
     private var isCutOff: Bool {
-        guard isPlainTCP || isYoung, let link = follower.establishment?.interface else { return false }
+        guard isPlainTCP || isYoung, let link = follower.establishment?.path.name else { return false }
         return seen.withLock { $0.renumberings.happened(to: link, since: established) }
     }
 

@@ -134,30 +134,30 @@ extension Digest {
         switch event {
         case .joined(let path):
             add(tag: 1)
-            add(path)
+            add(path.name)
         case .left(let path, let reason):
             add(tag: 2)
-            add(path)
+            add(path.name)
             add(reason)
         case .moved(let old, let new, let reason):
             add(tag: 3)
-            add(old)
-            add(new)
+            add(old.name)
+            add(new.name)
             add(reason)
         case .suspected(let path, let trouble):
             add(tag: 4)
-            add(path)
+            add(path.name)
             add(trouble.rawValue)
         case .cleared(let path):
             add(tag: 5)
-            add(path)
+            add(path.name)
         case .failed(let path, let trouble):
             add(tag: 6)
-            add(path)
+            add(path.name)
             add(trouble.rawValue)
         case .answered(let path):
             add(tag: 7)
-            add(path)
+            add(path.name)
         case .stranded:
             add(tag: 8)
         case .pathLossTimedOut(let patience):

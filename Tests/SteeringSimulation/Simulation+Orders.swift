@@ -24,7 +24,7 @@ extension Simulation {
                 endpoints[end.rawValue].ids.removeAll { $0.address == local.address }
             }
             guard subflows[number][end].state != .closed else { return number == 0 ? nil : .alreadyGone }
-            if isAtWork(number) { endedAtWork = paths[subflows[number].path].name }
+            if isAtWork(number) { endedAtWork = PathID(paths[subflows[number].path].name) }
             close(number, end, error: nil, reset: nil, tells: .end)
         case .prioritize(let local, let remote, let isBackup):
             guard let number = find(local, remote, end) else {

@@ -63,7 +63,7 @@ package final class Simulation {
     /// An order that named a subflow which never was; nil as long as there was none.
     package internal(set) var mistake: String?
     /// The path whose subflow was ended just now though it was well and in the middle of a bulk transfer.
-    package internal(set) var endedAtWork: String?
+    package internal(set) var endedAtWork: PathID?
     /// How many samples were taken.
     package internal(set) var samples = 0
     /// How often a machine's timer fired.

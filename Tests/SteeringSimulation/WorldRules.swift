@@ -104,10 +104,10 @@ struct WorldRules {
         lookedAt = world.now
         if looks > Self.spinLimit { fail("time stands still", world) }
         if let mistake = world.mistake { fail(mistake, world) }
-        if let name = world.endedAtWork {
+        if let path = world.endedAtWork {
             world.endedAtWork = nil
-            if mode != .aggregate, world.told.interface(named: name).flatMap(policy.refusal) == nil {
-                fail("\(name)'s subflow was ended in the middle of a transfer", world)
+            if mode != .aggregate, world.told.interface(path).flatMap(policy.refusal) == nil {
+                fail("\(path)'s subflow was ended in the middle of a transfer", world)
             }
         }
         let isNews = world.steps.count > seen || world.told.generation != told
@@ -180,8 +180,8 @@ struct WorldRules {
     private mutating func checkVerdict(_ step: Simulation.Step, _ world: Simulation) {
         guard case .tell(let event) = step.action else { return }
         switch event {
-        case .failed(let name, let trouble):
-            guard trouble.isSilence, isSound(name, step.end, world) else { return }
+        case .failed(let path, let trouble):
+            guard trouble.isSilence, isSound(path, step.end, world) else { return }
             fail("the \(step.end): \(event), though nothing is wrong with it", world)
         case .moved(let old, _, let reason):
             // Other modes leave what is slow just now.
@@ -197,10 +197,10 @@ struct WorldRules {
     }
 
     /// Whether a path that had a subflow was never anything but well. An accepting end names it by the peer's address.
-    private func isSound(_ name: String, _ end: SimulatedEnd, _ world: Simulation) -> Bool {
+    private func isSound(_ id: PathID, _ end: SimulatedEnd, _ world: Simulation) -> Bool {
         carried.contains { place in
             let path = world.paths[place]
-            return path.isSound && (path.name == name || "\(path.address)" == name)
+            return path.isSound && (path.name == id.name || "\(path.address)" == id.name)
                 && !world.isLateUnawares(end, by: 2 * path.longestRoundTrip)
         }
     }
@@ -232,7 +232,7 @@ struct WorldRules {
 
     /// What is wrong with the reason of a move.
     private func mistake(
-        in reason: MoveReason, from old: String, to new: String, _ world: Simulation
+        in reason: MoveReason, from old: PathID, to new: PathID, _ world: Simulation
     ) -> String? {
         if old == new { return "it is the same path" }
         switch reason {
@@ -241,13 +241,13 @@ struct WorldRules {
             let isKnown = events.contains { $0 == .failed(old, trouble) || $0 == .suspected(old, trouble) }
             return isKnown ? nil : "nothing was said of that trouble"
         case .refused(let refusal):
-            let path = world.told.interface(named: old)
+            let path = world.told.interface(old)
             return path.flatMap(policy.refusal) == refusal ? nil : "it is allowed"
         case .preferred:
-            let names = world.told.interfaces.map(\.name)
-            if new == policy.preferredInterface { return nil }
-            guard let from = names.firstIndex(of: old), let to = names.firstIndex(of: new) else { return nil }
-            return to < from && old != policy.preferredInterface ? nil : "it is not preferred"
+            let ids = world.told.interfaces.map(\.id)
+            if new.name == policy.preferredInterface { return nil }
+            guard let from = ids.firstIndex(of: old), let to = ids.firstIndex(of: new) else { return nil }
+            return to < from && old.name != policy.preferredInterface ? nil : "it is not preferred"
         case .latency(let time, let other): return time < other ? nil : "it is not faster"
         case .stalled:
             let isKnown = events.contains { if case .suspected(old, _) = $0 { true } else { false } }

@@ -60,7 +60,7 @@ struct Ours: Client {
             }
             let metrics = describes ? response.metrics : nil
             return Answer(
-                bytes: bytes, status: response.head.status.code, path: metrics?.path?.interface,
+                bytes: bytes, status: response.head.status.code, path: metrics?.path?.id.name,
                 isHTTP2: metrics?.protocolName == .http2)
         }
     }

@@ -120,7 +120,7 @@ struct Run {
             result.control = "\(report.control)"
             result.moves = report.moveCount
             result.paths = report.paths.map {
-                PathBytes(name: $0.interface, sent: $0.bytesSent, received: $0.bytesReceived)
+                PathBytes(name: $0.path.name, sent: $0.bytesSent, received: $0.bytesReceived)
             }
         }
         result.events = log.events

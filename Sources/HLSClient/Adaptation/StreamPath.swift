@@ -1,15 +1,17 @@
+public import Multipath
+
 /// The path that carries a stream, and what the system says of it.
 public struct StreamPath: Sendable, Hashable {
-    /// The interface's name.
-    public var interface: String
+    /// Names the path.
+    public var id: PathID
     /// Whether it costs money.
     public var isExpensive: Bool
     /// Whether data is to be saved on it (Low Data Mode).
     public var isConstrained: Bool
 
     /// A path.
-    public init(interface: String, isExpensive: Bool = false, isConstrained: Bool = false) {
-        self.interface = interface
+    public init(_ id: PathID, isExpensive: Bool = false, isConstrained: Bool = false) {
+        self.id = id
         self.isExpensive = isExpensive
         self.isConstrained = isConstrained
     }

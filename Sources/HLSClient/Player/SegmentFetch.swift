@@ -140,8 +140,7 @@
                 .carried(
                     request.id,
                     by: StreamPath(
-                        interface: path.interface, isExpensive: path.isExpensive,
-                        isConstrained: path.isConstrained)))
+                        path.id, isExpensive: path.isExpensive, isConstrained: path.isConstrained)))
         }
     }
 

@@ -69,8 +69,7 @@
                     .paths(
                         snapshot.interfaces.filter { policy.refusal(of: $0) == nil }.map {
                             StreamPath(
-                                interface: $0.name, isExpensive: $0.isExpensive,
-                                isConstrained: $0.isConstrained)
+                                $0.id, isExpensive: $0.isExpensive, isConstrained: $0.isConstrained)
                         }))
             case .taken(let duration, let bytes): perform(.taken(seconds: duration.inSeconds, bytes: bytes))
             case .written: isOver = true

@@ -42,7 +42,7 @@ extension StreamMachine {
     /// What was measured until now is the path's that carried it.
     mutating func closeSample() {
         guard let job, let path, job.sampledBytes > 0 else { return }
-        estimators[path.interface, default: ThroughputEstimator()].ingest(
+        estimators[path.id, default: ThroughputEstimator()].ingest(
             bits: Double(job.sampledBytes) * 8, seconds: max(job.sampledSeconds, 0.001))
         self.job?.beginSample()
     }
@@ -201,7 +201,7 @@ extension StreamMachine {
         if let path {
             var estimator = ThroughputEstimator()
             estimator.ingest(bits: rate, seconds: 1)
-            estimators[path.interface] = estimator
+            estimators[path.id] = estimator
         }
         return true
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Multipath
 
 // A stream's session: which playlists and segments are fetched when, in which variant, and what the output gets.
 //
@@ -110,7 +111,7 @@ struct StreamMachine {
     var playhead = Playhead()
     var variants: [VariantPlaylist] = []
     var adaptation = Adaptation(rates: [1])
-    var estimators: [String: ThroughputEstimator] = [:]
+    var estimators: [PathID: ThroughputEstimator] = [:]
     var path: StreamPath?
     var paths: [StreamPath] = []
 
@@ -243,7 +244,7 @@ struct StreamMachine {
     }
 
     /// Of the path that carries the stream now.
-    var throughput: Double? { path.flatMap { estimators[$0.interface]?.rate } }
+    var throughput: Double? { path.flatMap { estimators[$0.id]?.rate } }
 
     mutating func newID() -> FetchID {
         lastID += 1
@@ -267,10 +268,10 @@ struct StreamMachine {
     // MARK: Paths
 
     private mutating func ingest(_ paths: [StreamPath]) {
-        let before = self.paths.first?.interface
+        let before = self.paths.first?.id
         self.paths = paths
-        let same = paths.first { $0.interface == path?.interface }
-        if let same, before == paths.first?.interface || before == nil {
+        let same = paths.first { $0.id == path?.id }
+        if let same, before == paths.first?.id || before == nil {
             move(to: same)
         } else if let first = paths.first {
             move(to: first)
@@ -289,7 +290,7 @@ struct StreamMachine {
     /// A segment's path is the stream's; a playlist's connection may well go another way.
     private mutating func ingestCarrier(_ id: FetchID, _ path: StreamPath) {
         if playlists[id] != nil {
-            playlists[id]?.path = paths.first { $0.interface == path.interface } ?? path
+            playlists[id]?.path = paths.first { $0.id == path.id } ?? path
         } else if job?.request.id == id {
             move(to: path)
         }
@@ -297,12 +298,12 @@ struct StreamMachine {
 
     private mutating func move(to path: StreamPath) {
         // The tags are the system's word, which the connection may not have heard yet.
-        setPath(paths.first { $0.interface == path.interface } ?? path)
+        setPath(paths.first { $0.id == path.id } ?? path)
     }
 
     private mutating func setPath(_ path: StreamPath?) {
         guard path != self.path else { return }
-        if path?.interface != self.path?.interface { closeSample() }
+        if path?.id != self.path?.id { closeSample() }
         self.path = path
         report(.pathChanged(path))
     }

@@ -42,7 +42,7 @@ final class ConnectRequest: Sendable {
         connector.logger.debug(
             "connected",
             metadata: [
-                "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.interface)",
+                "host": "\(report.host)", "remote": "\(report.remote)", "interface": "\(report.path)",
                 "transport": "\(report.transport)", "attempts": "\(report.attempts.count)",
             ])
         observations.connected(report, end)
@@ -153,7 +153,7 @@ extension RaceRunner.Result {
         EstablishmentReport(
             host: request.host, port: request.port, transport: facts.transport,
             control: facts.transport.isMPTCP ? facts.level : .observeOnly(because: .plainTCP),
-            mode: request.configuration.mode, interface: facts.candidate.interfaceName,
+            mode: request.configuration.mode, path: facts.candidate.path,
             local: facts.local, remote: facts.candidate.endpoint,
             resolution: resolution, addresses: addresses, duration: duration,
             handshakeRTT: facts.handshakeRTT,

@@ -46,7 +46,7 @@ package struct PendingConnection: ~Copyable, Sendable {
         func makeEnd() -> ConnectionEnd? {
             guard !request.observations.isEmpty else { return nil }
             var meter = TransferMeter(
-                transport: transport, level: level, interface: candidate.interfaceName, started: established,
+                transport: transport, level: level, path: candidate.path, started: established,
                 marking: marking)
             if let sample { meter.ingest(sample, naming: .all) { nil } }
             return ConnectionEnd(meter)

@@ -68,7 +68,7 @@ final class RaceNames {
     func refute(_ candidate: Candidate, _ reason: String) {
         refuted.append(
             RefutedAnswer(
-                address: candidate.endpoint.address, interface: candidate.interfaceName,
+                address: candidate.endpoint.address, path: candidate.path,
                 resolver: sources[candidate.endpoint.address] ?? SystemResolver().name, reason: reason))
     }
 

@@ -14,8 +14,8 @@ final class ConnectionBudget: BudgetMeter {
 
     private struct State {
         weak var follower: ConnectionFollower?
-        /// By interface: the bytes that were counted last, and whether the budget covered it then.
-        var counted: [String: (bytes: UInt64, isCovered: Bool)] = [:]
+        /// By path: the bytes that were counted last, and whether the budget covered it then.
+        var counted: [PathID: (bytes: UInt64, isCovered: Bool)] = [:]
     }
 
     init(_ budget: PathBudget, in channel: PathChannel) {
@@ -54,17 +54,17 @@ final class ConnectionBudget: BudgetMeter {
 
     /// - Parameter carried: all that each path has carried up to now.
     /// - Returns: the bytes since the last count that the budget covers.
-    func count(_ carried: [(interface: String, bytes: UInt64)]) -> UInt64 {
+    func count(_ carried: [(path: PathID, bytes: UInt64)]) -> UInt64 {
         let snapshot = channel.latest
         return state.withLock { state in
             var used: UInt64 = 0
-            for (name, bytes) in carried {
-                let before = state.counted[name]
-                // What an interface that is gone has carried last counts as it did.
+            for (path, bytes) in carried {
+                let before = state.counted[path]
+                // What a path whose interface is gone has carried last counts as it did.
                 let isCovered =
-                    snapshot?.interface(named: name).map(budget.covers) ?? before?.isCovered ?? false
+                    snapshot?.interface(path).map(budget.covers) ?? before?.isCovered ?? false
                 if isCovered, bytes > before?.bytes ?? 0 { used += bytes - (before?.bytes ?? 0) }
-                state.counted[name] = (max(bytes, before?.bytes ?? 0), isCovered)
+                state.counted[path] = (max(bytes, before?.bytes ?? 0), isCovered)
             }
             return used
         }

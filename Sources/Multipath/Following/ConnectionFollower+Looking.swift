@@ -32,7 +32,7 @@ extension ConnectionFollower {
 
     /// All that each path has carried up to now, and the longest round trip of a subflow, with what waits in queues; nil where
     /// the connection is closed.
-    func carriedBytes() -> (paths: [(interface: String, bytes: UInt64)], roundTrip: Duration)? {
+    func carriedBytes() -> (paths: [(path: PathID, bytes: UInt64)], roundTrip: Duration)? {
         state.withLock { state in
             guard state.socket != nil else { return nil }
             var roundTrip = Duration.zero

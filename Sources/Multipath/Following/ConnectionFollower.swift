@@ -74,7 +74,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             monitor.channel.hasBudgets
             ? facts.policy.budget.map { ConnectionBudget($0, in: monitor.channel) } : nil
         var meter = TransferMeter(
-            transport: facts.transport, level: facts.level, interface: facts.interfaceName,
+            transport: facts.transport, level: facts.level, path: facts.path,
             started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
         state = Locked(State(socket: .some(socket), meter: meter))

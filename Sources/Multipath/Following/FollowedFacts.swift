@@ -19,9 +19,9 @@ final class FollowedFacts: Sendable {
     let token: ConnectionToken?
     let local: IPEndpoint?
     let remote: IPEndpoint?
-    /// The interface of the first subflow; 0 and nil where it is not known.
+    /// The path of the first subflow, and the interface that it led over then; nil and 0 where they are not known.
+    let path: PathID?
     let interface: InterfaceIndex
-    let interfaceName: String?
     /// The destination's other addresses: what has no route to the first may have one to them.
     let otherRemotes: [IPEndpoint]
     /// When it was established.
@@ -36,7 +36,7 @@ final class FollowedFacts: Sendable {
 
     init(
         transport: Transport, level: ControlLevel, token: ConnectionToken?, local: IPEndpoint?,
-        remote: IPEndpoint?, interface: InterfaceIndex = 0, interfaceName: String? = nil,
+        remote: IPEndpoint?, path: PathID? = nil, interface: InterfaceIndex = 0,
         otherRemotes: [IPEndpoint] = [], established: MonotonicTime = .now, marking: TrafficMarking? = nil,
         steering: SteeringConfiguration?,
         permissions: SteeringRegistry.Permissions = SteeringRegistry.Permissions(),
@@ -47,8 +47,8 @@ final class FollowedFacts: Sendable {
         self.token = token
         self.local = local
         self.remote = remote
+        self.path = path
         self.interface = interface
-        self.interfaceName = interfaceName
         self.otherRemotes = otherRemotes
         self.established = established
         self.marking = marking
@@ -62,7 +62,7 @@ final class FollowedFacts: Sendable {
 
     /// The interface that it came about over.
     func interface(in snapshot: PathSnapshot) -> PathInterface? {
-        interfaceName.map { snapshot.interface(named: $0) }
+        path.map { snapshot.interface($0) }
             ?? local.flatMap {
                 snapshot.interface(with: $0.address)
             }

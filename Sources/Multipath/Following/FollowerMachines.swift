@@ -218,7 +218,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     func tell(_ event: SteeringEvent) {
         tell(.steering(event))
         switch event {
-        case .moved(_, let name, _): perform(carrier?.moved(to: name))
+        case .moved(_, let path, _): perform(carrier?.moved(to: path))
         case .stranded: perform(carrier?.stranded())
         case .answered, .cleared: carrier?.recovered()
         default: break

@@ -45,8 +45,8 @@ extension PendingConnection {
             socket.descriptor.number,
             FollowedFacts(
                 transport: facts.transport, level: facts.level, token: facts.sample?.token,
-                local: facts.local, remote: candidate.endpoint, interface: candidate.interface,
-                interfaceName: candidate.interfaceName,
+                local: facts.local, remote: candidate.endpoint, path: candidate.path,
+                interface: candidate.interface,
                 otherRemotes: isMPTCP ? facts.otherRemotes : [], established: facts.established,
                 marking: facts.marking,
                 steering: isMPTCP ? steering : nil,

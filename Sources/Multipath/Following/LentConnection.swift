@@ -31,8 +31,8 @@ extension ConnectionFollower {
         let interface = local.flatMap { monitor.latestPath?.interface(with: $0.address) }
         let facts = FollowedFacts(
             transport: Transport(of: descriptor, sample, fallbackReason: nil), level: level,
-            token: socket.token, local: local, remote: remote, interface: interface?.index ?? 0,
-            interfaceName: interface?.name,
+            token: socket.token, local: local, remote: remote, path: interface?.id,
+            interface: interface?.index ?? 0,
             steering: socket.token == nil
                 ? nil
                 : SteeringConfiguration(

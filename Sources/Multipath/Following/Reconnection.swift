@@ -149,7 +149,7 @@ extension Connector {
             // The follower judges by what the caller allows, not by what this one attempt was allowed.
             let leased = try LeasedSocket(socket, policy: base.policy)
             return DialedConnection(
-                connection: leased, output: (), interface: leased.report.interface,
+                connection: leased, output: (), path: leased.report.path,
                 observe: { leased.follower.observe($0) },
                 interrupt: { leased.interrupt() }, close: { leased.close() })
         }
@@ -163,10 +163,10 @@ extension ConnectionConfiguration {
         var copy = self
         switch route {
         case .any: break
-        case .avoiding(let name): copy.policy.prohibitedInterfaces.insert(name)
-        case .over(let name):
+        case .avoiding(let path): copy.policy.prohibitedInterfaces.insert(path.name)
+        case .over(let path):
             // A path that is required already is the only one there is.
-            if copy.policy.requiredInterface == nil { copy.policy.requiredInterface = name }
+            if copy.policy.requiredInterface == nil { copy.policy.requiredInterface = path.name }
         }
         return copy
     }

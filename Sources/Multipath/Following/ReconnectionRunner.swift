@@ -4,7 +4,7 @@ import LinuxNet
 package struct DialedConnection<Connection: Sendable, Output: Sendable>: Sendable {
     package var connection: Connection
     package var output: Output
-    package var interface: String
+    package var path: PathID
     /// Calls a closure with what the connection's follower tells.
     package var observe: @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void
     /// Wakes the work that waits on the connection, which is closed soon after.
@@ -12,13 +12,13 @@ package struct DialedConnection<Connection: Sendable, Output: Sendable>: Sendabl
     package var close: @Sendable () async -> Void
 
     package init(
-        connection: Connection, output: Output, interface: String,
+        connection: Connection, output: Output, path: PathID,
         observe: @escaping @Sendable (@escaping @Sendable (ConnectionEvent) -> Void) -> Void,
         interrupt: @escaping @Sendable () -> Void, close: @escaping @Sendable () async -> Void
     ) {
         self.connection = connection
         self.output = output
-        self.interface = interface
+        self.path = path
         self.observe = observe
         self.interrupt = interrupt
         self.close = close
@@ -171,7 +171,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
             case .failure where !isWanted: break
             case .success(let connection):
                 dialed[id] = connection
-                await perform(machine.connected(id, over: connection.interface, at: .now), &group)
+                await perform(machine.connected(id, over: connection.path, at: .now), &group)
             case .failure(let error):
                 lastError = error
                 await perform(
@@ -217,7 +217,7 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
                 switch event {
                 case .viabilityChanged(let isViable, let trouble):
                     await perform(machine.viability(isViable ? nil : trouble, at: .now), &group)
-                case .betterPathAvailable(let name): await perform(machine.betterPath(name, at: .now), &group)
+                case .betterPathAvailable(let path): await perform(machine.betterPath(path, at: .now), &group)
                 default: break
                 }
             case .progress(let id): if id == current?.id { machine.progressed() }

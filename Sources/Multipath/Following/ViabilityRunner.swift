@@ -117,7 +117,7 @@ final class ViabilityRunner: @unchecked Sendable {
                     monitor.suspicions.silent(path, at: .now)
                 }
                 host.tell(.viabilityChanged(isViable: isViable, reason: trouble))
-            case .betterPath(let name): host.tell(.betterPathAvailable(name))
+            case .betterPath(let path): host.tell(.betterPathAvailable(path))
             case .probe:
                 probe(over: index) { runner in runner.perform(runner.machine?.probeAnswered(at: .now)) }
             case .probeOther(let other): probeOther(other)

@@ -85,7 +85,7 @@ package final class PathChooser: @unchecked Sendable {
         }
         let ways = list.branches.compactMap(\.first).map {
             Way(
-                interface: $0.interface, name: $0.interfaceName,
+                interface: $0.interface, name: $0.path.name,
                 isSuspect: suspects.contains($0.interface))
         }
         if !ways.isEmpty { return .bind(ways) }

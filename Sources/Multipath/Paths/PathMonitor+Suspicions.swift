@@ -1,11 +1,11 @@
 // What connections find out about paths by themselves, for what keeps connections for later.
 
 extension PathMonitor {
-    /// The interfaces of the paths that connections have found silent lately.
-    package var suspectedInterfaces: Set<String> {
+    /// The paths that connections have found silent lately.
+    package var suspectedPaths: Set<PathID> {
         guard let snapshot = latestPath else { return [] }
         return Set(
-            suspicions.suspects(in: snapshot, at: .now).compactMap { snapshot.interface($0)?.name })
+            suspicions.suspects(in: snapshot, at: .now).compactMap { snapshot.interface($0)?.id })
     }
 
     /// Calls a closure whenever a suspicion arises or is cleared, on a thread that must not be held up. One that merely

@@ -2,11 +2,11 @@
 struct MoveLedger: Sendable {
     private var moves: [TransferReport.Move] = []
     private var count = 0
-    private var carrier: (name: String, since: Duration)?
-    private var active: [String: Duration] = [:]
+    private var carrier: (path: PathID, since: Duration)?
+    private var active: [PathID: Duration] = [:]
 
     /// - Parameter first: the path that carries from the beginning; nil for a connection that is not steered.
-    init(first: String?) { carrier = first.map { ($0, .zero) } }
+    init(first: PathID?) { carrier = first.map { ($0, .zero) } }
 
     mutating func note(_ move: TransferReport.Move) {
         book(until: move.after)
@@ -17,7 +17,7 @@ struct MoveLedger: Sendable {
     }
 
     private mutating func book(until end: Duration) {
-        if let carrier { active[carrier.name, default: .zero] += end - carrier.since }
+        if let carrier { active[carrier.path, default: .zero] += end - carrier.since }
     }
 
     /// Adds the moves, and how long each path carried.
@@ -27,7 +27,7 @@ struct MoveLedger: Sendable {
         report.moveCount = count
         report.moves = moves
         for index in report.paths.indices {
-            report.paths[index].timeActive = ledger.active[report.paths[index].interface] ?? .zero
+            report.paths[index].timeActive = ledger.active[report.paths[index].path] ?? .zero
         }
     }
 }

@@ -28,7 +28,8 @@ extension Transport: Codable {
 
 extension EstablishmentReport: Codable {
     private enum Key: String, CodingKey {
-        case host, port, mode, interface, local, remote, addresses, attempts, omissions, marking
+        case host, port, mode, local, remote, addresses, attempts, omissions, marking
+        case path = "interface"
         case resolution = "resolution_ms"
         case duration = "establishment_ms"
         case handshakeRTT = "handshake_rtt_ms"
@@ -44,7 +45,7 @@ extension EstablishmentReport: Codable {
         try object.encode(host, forKey: .host)
         try object.encode(port, forKey: .port)
         try object.encode(mode, forKey: .mode)
-        try object.encode(interface, forKey: .interface)
+        try object.encode(path, forKey: .path)
         try object.encode(local, forKey: .local)
         try object.encode(remote, forKey: .remote)
         try object.encode(milliseconds: resolution, forKey: .resolution)
@@ -66,7 +67,7 @@ extension EstablishmentReport: Codable {
             port: try object.decode(UInt16.self, forKey: .port),
             transport: try Transport(from: decoder), control: try ControlLevel(from: decoder),
             mode: try object.decode(MultipathMode.self, forKey: .mode),
-            interface: try object.decode(String.self, forKey: .interface),
+            path: try object.decode(PathID.self, forKey: .path),
             local: try object.decodeIfPresent(IPEndpoint.self, forKey: .local),
             remote: try object.decode(IPEndpoint.self, forKey: .remote),
             resolution: try object.decode(millisecondsForKey: .resolution),
@@ -83,7 +84,8 @@ extension EstablishmentReport: Codable {
 
 extension AttemptReport: Codable {
     private enum Key: String, CodingKey {
-        case interface, address, port
+        case address, port
+        case path = "interface"
         case transport = "protocol"
         case startedAfter = "start_ms"
         case duration = "duration_ms"
@@ -92,7 +94,7 @@ extension AttemptReport: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Key.self)
-        try object.encode(interface, forKey: .interface)
+        try object.encode(path, forKey: .path)
         try object.encode(endpoint.address, forKey: .address)
         try object.encode(endpoint.port, forKey: .port)
         try object.encode(transport, forKey: .transport)
@@ -104,7 +106,7 @@ extension AttemptReport: Codable {
 
     public init(from decoder: any Decoder) throws {
         let object = try decoder.container(keyedBy: Key.self)
-        interface = try object.decode(String.self, forKey: .interface)
+        path = try object.decode(PathID.self, forKey: .path)
         endpoint = IPEndpoint(
             try object.decode(IPAddress.self, forKey: .address),
             port: try object.decode(UInt16.self, forKey: .port))
@@ -223,7 +225,8 @@ extension TransferReport: Codable {
 
 extension TransferReport.PathTransfer: Codable {
     private enum Key: String, CodingKey {
-        case interface, subflows
+        case subflows
+        case path = "interface"
         case bytesSent = "bytes_sent"
         case bytesReceived = "bytes_received"
         case bytesRetransmitted = "bytes_retransmitted"
@@ -235,7 +238,7 @@ extension TransferReport.PathTransfer: Codable {
 
     public func encode(to encoder: any Encoder) throws {
         var object = encoder.container(keyedBy: Key.self)
-        try object.encode(interface, forKey: .interface)
+        try object.encode(path, forKey: .path)
         try object.encode(subflows, forKey: .subflows)
         try object.encode(bytesSent, forKey: .bytesSent)
         try object.encode(bytesReceived, forKey: .bytesReceived)
@@ -249,7 +252,7 @@ extension TransferReport.PathTransfer: Codable {
     public init(from decoder: any Decoder) throws {
         let object = try decoder.container(keyedBy: Key.self)
         self.init(
-            interface: try object.decode(String.self, forKey: .interface),
+            path: try object.decode(PathID.self, forKey: .path),
             subflows: try object.decode(Int.self, forKey: .subflows),
             bytesSent: try object.decode(UInt64.self, forKey: .bytesSent),
             bytesReceived: try object.decode(UInt64.self, forKey: .bytesReceived),

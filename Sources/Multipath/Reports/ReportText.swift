@@ -17,7 +17,7 @@ extension Transport: CustomStringConvertible {
 extension EstablishmentReport: CustomStringConvertible {
     /// `connected to 192.0.2.1:80 over wlan0 by mptcp in 21 ms`
     public var description: String {
-        "connected to \(remote) over \(interface) by \(transport) in \(duration.shortText)"
+        "connected to \(remote) over \(path) by \(transport) in \(duration.shortText)"
     }
 
     /// How the connection came about, to the last attempt, and why the winner won.
@@ -56,7 +56,7 @@ extension EstablishmentReport: CustomStringConvertible {
 
 extension RefutedAnswer: CustomStringConvertible {
     /// `203.0.113.66 by SystemResolver, over wlan0: TLS: the certificate is for other names`
-    public var description: String { "\(address) by \(resolver), over \(interface): \(reason)" }
+    public var description: String { "\(address) by \(resolver), over \(path): \(reason)" }
 }
 
 extension AttemptReport: CustomStringConvertible {
@@ -66,7 +66,7 @@ extension AttemptReport: CustomStringConvertible {
         return "\(name) at \(milliseconds(startedAfter)) ms for \(milliseconds(duration)) ms: \(verdict)"
     }
 
-    fileprivate var name: String { "\(interface) \(transport.rawValue) \(endpoint)" }
+    fileprivate var name: String { "\(path) \(transport.rawValue) \(endpoint)" }
 
     fileprivate var verdict: String {
         switch outcome {
@@ -117,7 +117,7 @@ extension TransferReport.PathTransfer: CustomStringConvertible {
     public var description: String {
         let again = bytesRetransmitted > 0 ? ", \(bytesRetransmitted) sent again" : ""
         let unmarked = unmarkedSubflows > 0 ? ", \(unmarkedSubflows) of \(subflows) subflows unmarked" : ""
-        return "\(interface): \(bytesSent) bytes sent, \(bytesReceived) received\(again), "
+        return "\(path): \(bytesSent) bytes sent, \(bytesReceived) received\(again), "
             + "RTT \(smoothedRTT.shortText)\(unmarked)"
     }
 }

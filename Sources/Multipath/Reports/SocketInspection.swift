@@ -8,7 +8,7 @@ package struct SocketInspection: Sendable {
 
     /// - Parameters:
     ///   - descriptor: stays its owner's; it must not be closed meanwhile.
-    ///   - snapshot: names the interfaces.
+    ///   - snapshot: says which interface has which address.
     /// - Returns: nil where it is no socket of TCP or MPTCP.
     package init?(of descriptor: CInt, in snapshot: PathSnapshot) {
         guard let sample = TransportSample.read(descriptor) else { return nil }
@@ -20,7 +20,7 @@ package struct SocketInspection: Sendable {
         var ledger = TransferLedger()
         ledger.record(sample.subflows) { subflow, _ in
             guard let local = subflow.local?.address else { return "unknown" }
-            return snapshot.interface(with: local)?.name ?? (local.isLoopback ? "lo" : "\(local)")
+            return snapshot.interface(with: local)?.id ?? (local.isLoopback ? "lo" : PathID(local))
         }
         paths = ledger.paths()
         remote = SocketOption.remoteEndpoint(of: descriptor)

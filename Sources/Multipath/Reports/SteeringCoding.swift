@@ -19,8 +19,8 @@ extension TransferReport.Move: Codable {
         let object = try decoder.container(keyedBy: Key.self)
         self.init(
             after: try object.decode(millisecondsForKey: .after),
-            from: try object.decode(String.self, forKey: .from),
-            to: try object.decode(String.self, forKey: .to),
+            from: try object.decode(PathID.self, forKey: .from),
+            to: try object.decode(PathID.self, forKey: .to),
             reason: try object.decode(MoveReason.self, forKey: .reason))
     }
 }

@@ -40,7 +40,7 @@ struct TransferLedger: Sendable {
     }
 
     private var entries: [Entry] = []
-    /// What each interface's former subflows carried, in the order in which the interfaces first had one.
+    /// What each path's former subflows carried, in the order in which the paths first had one.
     private var gone: [TransferReport.PathTransfer] = []
     private var hasBegun = false
     /// The path that last carried something.
@@ -61,11 +61,10 @@ struct TransferLedger: Sendable {
     ///
     /// - Parameters:
     ///   - unmarked: the family whose subflows don't bear the mark that was asked for.
-    ///   - interface: names the interface of a subflow that is new; the flag is set for the first. Nil leaves it for a later
-    ///     sample.
+    ///   - path: finds the path of a subflow that is new; the flag is set for the first. Nil leaves it for a later sample.
     mutating func record(
         _ samples: [SubflowSample], unmarked: IPAddress.Family? = nil,
-        interface: (SubflowSample, _ isFirst: Bool) -> String?
+        path: (SubflowSample, _ isFirst: Bool) -> PathID?
     ) {
         for index in entries.indices.reversed()
         where !samples.contains(where: { $0.id == entries[index].id }) {
@@ -81,9 +80,9 @@ struct TransferLedger: Sendable {
                 }
                 if new.carried > old.carried { active = new.path }
                 entries[known] = new
-            } else if let name = interface(sample, !hasBegun) {
+            } else if let id = path(sample, !hasBegun) {
                 let isUnmarked = unmarked != nil && sample.local?.address.family == unmarked
-                let entry = Entry(sample, path: path(named: name), isUnmarked: isUnmarked)
+                let entry = Entry(sample, path: place(of: id), isUnmarked: isUnmarked)
                 hasBegun = true
                 entries.append(entry)
                 if entry.carried > 0 { active = entry.path }
@@ -91,13 +90,13 @@ struct TransferLedger: Sendable {
         }
     }
 
-    private mutating func path(named name: String) -> Int {
-        if let known = gone.firstIndex(where: { $0.interface == name }) { return known }
-        gone.append(TransferReport.PathTransfer(interface: name))
+    private mutating func place(of path: PathID) -> Int {
+        if let known = gone.firstIndex(where: { $0.path == path }) { return known }
+        gone.append(TransferReport.PathTransfer(path: path))
         return gone.count - 1
     }
 
-    /// One entry for each interface, in the order in which they first had a subflow.
+    /// One entry for each path, in the order in which they first had a subflow.
     func paths() -> [TransferReport.PathTransfer] {
         var paths = pathsBySubflow()
         if paths.count == 1, sent > 0 || received > 0 {
@@ -109,11 +108,11 @@ struct TransferLedger: Sendable {
     }
 
     /// The bytes that each path has carried, as the kernel counts them: both directions, and what was sent again.
-    var carried: [(interface: String, bytes: UInt64)] {
+    var carried: [(path: PathID, bytes: UInt64)] {
         var paths = gone
         for entry in entries { paths[entry.path].add(entry) }
         return paths.map {
-            ($0.interface, $0.bytesSent.addingOrMost($0.bytesReceived).addingOrMost($0.bytesRetransmitted))
+            ($0.path, $0.bytesSent.addingOrMost($0.bytesReceived).addingOrMost($0.bytesRetransmitted))
         }
     }
 
@@ -129,9 +128,9 @@ struct TransferLedger: Sendable {
 }
 
 extension TransferReport.PathTransfer {
-    fileprivate init(interface: String) {
+    fileprivate init(path: PathID) {
         self.init(
-            interface: interface, subflows: 0, bytesSent: 0, bytesReceived: 0, bytesRetransmitted: 0,
+            path: path, subflows: 0, bytesSent: 0, bytesReceived: 0, bytesRetransmitted: 0,
             smoothedRTT: .zero)
     }
 

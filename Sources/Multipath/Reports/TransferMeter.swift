@@ -14,8 +14,8 @@ struct TransferMeter: Sendable {
     }
 
     private let started: MonotonicTime
-    /// The interface the first subflow is bound to.
-    private let firstInterface: String?
+    /// The path of the first subflow.
+    private let firstPath: PathID?
     private var ended: MonotonicTime?
     private(set) var transport: Transport
     /// How far the subflows can be steered, as far as that is known by now.
@@ -27,15 +27,15 @@ struct TransferMeter: Sendable {
     private let marking: TrafficMarking?
 
     init(
-        transport: Transport, level: ControlLevel, interface: String?, started: MonotonicTime,
+        transport: Transport, level: ControlLevel, path: PathID?, started: MonotonicTime,
         marking: TrafficMarking? = nil
     ) {
         self.marking = marking
         self.transport = transport
         self.level = level
         self.started = started
-        firstInterface = interface
-        moves = MoveLedger(first: level.isPerConnection ? interface : nil)
+        firstPath = path
+        moves = MoveLedger(first: level.isPerConnection ? path : nil)
     }
 
     /// Takes in bytes that the connection's user sent or received.
@@ -46,10 +46,10 @@ struct TransferMeter: Sendable {
         if case .tcp = sample.kind, transport.isMPTCP { transport = .tcp(fallback: .peer) }
         ledger.record(sample.subflows, unmarked: marking?.unmarkedFamily) { subflow, isFirst in
             if naming == .none { return nil }
-            if isFirst, let firstInterface { return firstInterface }
+            if isFirst, let firstPath { return firstPath }
             guard let local = subflow.local?.address else { return "unknown" }
-            if let name = snapshot()?.interface(with: local)?.name { return name }
-            return naming == .all ? "\(local)" : nil
+            if let path = snapshot()?.interface(with: local)?.id { return path }
+            return naming == .all ? PathID(local) : nil
         }
     }
 
@@ -64,7 +64,7 @@ struct TransferMeter: Sendable {
     mutating func end() { ended = ended ?? .now }
 
     /// The bytes that each path has carried, as the kernel counts them: both directions, and what was sent again.
-    var carried: [(interface: String, bytes: UInt64)] { ledger.carried }
+    var carried: [(path: PathID, bytes: UInt64)] { ledger.carried }
 
     /// What was carried so far.
     func report() -> TransferReport {

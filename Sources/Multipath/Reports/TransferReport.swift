@@ -6,7 +6,7 @@ public struct TransferReport: Sendable, Hashable {
     public var control: ControlLevel
     /// From the connection's establishment until its end, or until now.
     public var duration: Duration
-    /// One entry for each interface that had a subflow, in the order in which they first did.
+    /// One entry for each path that had a subflow, in the order in which they first did.
     public var paths: [PathTransfer]
 
     /// How often the data went another way.
@@ -28,10 +28,10 @@ public struct TransferReport: Sendable, Hashable {
     public struct Move: Sendable, Hashable {
         /// From the connection's establishment until the move.
         public var after: Duration
-        /// The interface that carried the data before.
-        public var from: String
-        /// The interface that carries it from then on.
-        public var to: String
+        /// The path that carried the data before.
+        public var from: PathID
+        /// The path that carries it from then on.
+        public var to: PathID
         /// Why it moved.
         public var reason: MoveReason
     }
@@ -41,10 +41,10 @@ public struct TransferReport: Sendable, Hashable {
     /// Bytes received over all paths.
     public var bytesReceived: UInt64 { paths.total(\.bytesReceived) }
 
-    /// One interface's part.
+    /// One path's part.
     public struct PathTransfer: Sendable, Hashable {
-        /// The interface's name, or the local address where no interface has it any more.
-        public var interface: String
+        /// The path. The local address names it where no interface has that any more.
+        public var path: PathID
         /// How many subflows it had.
         public var subflows: Int
         /// Payload bytes, each once; what MPTCP sends again on another path counts on both.

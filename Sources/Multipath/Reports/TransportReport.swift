@@ -46,8 +46,8 @@ public struct EstablishmentReport: Sendable, Hashable {
     public var control: ControlLevel
     /// The mode the caller asked for.
     public var mode: MultipathMode
-    /// The interface of the attempt that won.
-    public var interface: String
+    /// The path of the attempt that won.
+    public var path: PathID
     /// This end; nil where the socket was closed before it was asked for.
     public var local: IPEndpoint?
     /// The peer's endpoint.
@@ -100,8 +100,8 @@ public enum WinReason: String, Sendable, Hashable, Codable {
 
 /// One connection attempt.
 public struct AttemptReport: Sendable, Hashable {
-    /// The interface the attempt was bound to.
-    public var interface: String
+    /// The path whose interface the attempt was bound to.
+    public var path: PathID
     /// Where it connected to.
     public var endpoint: IPEndpoint
     /// What it asked for.
@@ -127,7 +127,7 @@ public struct AttemptReport: Sendable, Hashable {
     }
 
     init(_ attempt: RaceMachine.Attempt, begun: MonotonicTime, now: MonotonicTime) {
-        interface = attempt.candidate.interfaceName
+        path = attempt.candidate.path
         endpoint = attempt.candidate.endpoint
         transport = attempt.candidate.transport
         startedAfter = begun.duration(to: attempt.started)
@@ -147,18 +147,24 @@ public struct AttemptReport: Sendable, Hashable {
 public struct RefutedAnswer: Sendable, Hashable, Codable {
     /// What the resolver answered.
     public var address: IPAddress
-    /// The interface over which it was tried.
-    public var interface: String
+    /// The path over which it was tried.
+    public var path: PathID
     /// The resolver, by `Resolver.name`.
     public var resolver: String
     /// Why that is another host: TLS's words.
     public var reason: String
 
     /// A value of these parts.
-    public init(address: IPAddress, interface: String, resolver: String, reason: String) {
+    public init(address: IPAddress, path: PathID, resolver: String, reason: String) {
         self.address = address
-        self.interface = interface
+        self.path = path
         self.resolver = resolver
         self.reason = reason
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case address
+        case path = "interface"
+        case resolver, reason
     }
 }

@@ -24,10 +24,10 @@ final class SuspicionBoard: Sendable {
     /// What a steered connection finds out about its paths.
     func ingest(_ event: SteeringEvent, in snapshot: PathSnapshot?) {
         switch event {
-        case .failed(let name, let trouble) where trouble.isSilence:
-            if let path = snapshot?.interface(named: name) { silent(path, at: .now) }
-        case .answered(let name):
-            if let path = snapshot?.interface(named: name) { alive(path.index, since: .now) }
+        case .failed(let path, let trouble) where trouble.isSilence:
+            if let interface = snapshot?.interface(path) { silent(interface, at: .now) }
+        case .answered(let path):
+            if let interface = snapshot?.interface(path) { alive(interface.index, since: .now) }
         default: break
         }
     }

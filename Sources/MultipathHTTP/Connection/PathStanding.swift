@@ -23,24 +23,24 @@
     /// Reads a connection's standing from its events. It lives on the thread that tells them.
     final class PathStandingObserver: @unchecked Sendable {
         private let isMPTCP: Bool
-        /// The interface that the connection came about over.
-        private let began: String?
+        /// The path that the connection came about over.
+        private let began: PathID?
         private var isViable = true
         private var isRefused = false
         private var isBettered = false
         private var hasMoved = false
-        /// The interface that carries, and whether it is dead. A connection that died before its peer had acknowledged a byte
+        /// The path that carries, and whether it is dead. A connection that died before its peer had acknowledged a byte
         /// can't leave it (the kernel takes no order before that), and tells nothing else.
-        private var carrier: String?
+        private var carrier: PathID?
         private var isDead = false
         private var told = PathStanding.good
 
         convenience init(_ connection: MultipathConnection) {
             self.init(
-                isMPTCP: connection.transport.isMPTCP, began: connection.establishment?.interface)
+                isMPTCP: connection.transport.isMPTCP, began: connection.establishment?.path)
         }
 
-        init(isMPTCP: Bool, began: String?) {
+        init(isMPTCP: Bool, began: PathID?) {
             self.isMPTCP = isMPTCP
             self.began = began
             carrier = began
@@ -50,17 +50,17 @@
         func ingest(_ event: ConnectionEvent) -> PathStanding? {
             switch event {
             case .viabilityChanged(let isViable, _): self.isViable = isViable
-            case .betterPathAvailable(let name): isBettered = name != nil
+            case .betterPathAvailable(let path): isBettered = path != nil
             case .pathChanged(let path):
                 // Once is for good: the subflow that it began with has ended.
-                if isMPTCP, path.interface != began { hasMoved = true }
+                if isMPTCP, path.id != began { hasMoved = true }
                 isRefused = path.refusal != nil
             case .pathNotAllowed: isRefused = true
             case .steering(.moved(_, let to, _)):
                 if to != began { hasMoved = true }
                 (carrier, isDead) = (to, false)
-            case .steering(.failed(let name, _)): if name == carrier { isDead = true }
-            case .steering(.answered(let name)): if name == carrier { isDead = false }
+            case .steering(.failed(let path, _)): if path == carrier { isDead = true }
+            case .steering(.answered(let path)): if path == carrier { isDead = false }
             default: return nil
             }
             let now = standing

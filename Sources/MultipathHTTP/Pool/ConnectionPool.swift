@@ -99,7 +99,7 @@
                 origin.tickets[id] = ticket
                 let actions =
                     origin.machine.hasSuspects
-                    ? origin.machine.suspect(monitor.suspectedInterfaces, at: now) : []
+                    ? origin.machine.suspect(monitor.suspectedPaths, at: now) : []
                 return actions + origin.machine.request(id, at: now)
             }
             guard isTaken else { throw MultipathHTTPError(.clientClosed, "the client is closed") }
@@ -167,7 +167,7 @@
         // MARK: What happens
 
         private func suspicionsChanged() {
-            let suspects = monitor.suspectedInterfaces
+            let suspects = monitor.suspectedPaths
             for key in state.withLock({ Array($0.origins.keys) }) {
                 handle(key) { $0.machine.suspect(suspects, at: $1) }
             }
@@ -209,7 +209,7 @@
                 origin.dials[id] = nil
                 origin.connections[id] = connection
                 return origin.machine.dialed(
-                    id, connection.protocolName == .http1 ? .http1 : .http2, over: report?.interface ?? "",
+                    id, connection.protocolName == .http1 ? .http1 : .http2, over: report?.path ?? "",
                     changesPaths: connection.connection.transport.isMPTCP, at: now)
             }
             // The client was closed meanwhile, and nothing is left of the origin.

@@ -43,7 +43,7 @@
             var kind: ProtocolKind
             var capacity: Int
             /// The one that it came about over.
-            var interface: String
+            var path: PathID
             /// Whether it leaves a path that fails by itself.
             var changesPaths: Bool
             var active = 0

@@ -101,14 +101,14 @@
         // MARK: Connections
 
         mutating func dialed(
-            _ id: ConnectionID, _ kind: ProtocolKind, over interface: String, changesPaths: Bool = false,
+            _ id: ConnectionID, _ kind: ProtocolKind, over path: PathID, changesPaths: Bool = false,
             at now: MonotonicTime
         ) -> [Action] {
             guard case .dialing(let replaces)? = connections[id] else { return [.close(id)] }
             knownProtocol = kind
             let capacity = kind == .http1 ? 1 : configuration.assumedStreams
             let new = OpenConnection(
-                kind: kind, capacity: capacity, interface: interface, changesPaths: changesPaths, lastUse: now
+                kind: kind, capacity: capacity, path: path, changesPaths: changesPaths, lastUse: now
             )
             let stale = connections.keys.filter { isStale($0) }.sorted()
             // No replacement was dialed for any while this one was under way, whatever it was dialed for.
@@ -198,10 +198,10 @@
         }
 
         /// Others have found these paths silent.
-        mutating func suspect(_ interfaces: Set<String>, at now: MonotonicTime) -> [Action] {
+        mutating func suspect(_ paths: Set<PathID>, at now: MonotonicTime) -> [Action] {
             for (id, stage) in connections {
                 guard case .open(var connection) = stage else { continue }
-                connection.isSuspect = !connection.changesPaths && interfaces.contains(connection.interface)
+                connection.isSuspect = !connection.changesPaths && paths.contains(connection.path)
                 connections[id] = .open(connection)
             }
             return leaseWaiting(at: now) + dialForWaiting(at: now)
@@ -354,7 +354,7 @@
 
         private func isBetter(_ new: OpenConnection, than id: ConnectionID) -> Bool {
             guard case .open(let old)? = connections[id] else { return false }
-            return old.standing == .moved || old.interface != new.interface
+            return old.standing == .moved || old.path != new.path
         }
 
         private mutating func backOff(at now: MonotonicTime) {

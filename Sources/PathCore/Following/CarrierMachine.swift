@@ -37,8 +37,8 @@ package struct CarrierMachine: Sendable {
     private var isClosed = false
     /// Whether steering has no path that works.
     private var isStranded = false
-    /// The interface that carries, where no snapshot knows it yet.
-    private var awaited: String?
+    /// The path that carries, where no snapshot knows its interface yet.
+    private var awaited: PathID?
 
     /// Whether steering leaves a path that is not allowed any more.
     package var leavesByItself = false
@@ -65,13 +65,13 @@ package struct CarrierMachine: Sendable {
     }
 
     private mutating func findAgain(in snapshot: PathSnapshot) {
-        if let name = awaited, let interface = snapshot.interface(named: name) {
+        if let awaited, let interface = snapshot.interface(awaited) {
             connection.interface = interface.index
-            (awaited, refusal) = (nil, nil)
+            (self.awaited, refusal) = (nil, nil)
             return
         }
-        guard snapshot.interface(connection.interface) == nil, let name = path?.interface,
-            let interface = snapshot.interface(named: name)
+        guard snapshot.interface(connection.interface) == nil, let id = path?.id,
+            let interface = snapshot.interface(id)
         else { return }
         let hasAddress = connection.local.flatMap { snapshot.interface(with: $0) }?.index == interface.index
         guard !connection.isTCP || hasAddress else { return }
@@ -80,13 +80,13 @@ package struct CarrierMachine: Sendable {
     }
 
     /// Another path carries the data now.
-    package mutating func moved(to interface: String) -> [Action] {
+    package mutating func moved(to path: PathID) -> [Action] {
         isStranded = false
-        guard let path = latest?.interface(named: interface) else {
-            awaited = interface
+        guard let interface = latest?.interface(path) else {
+            awaited = path
             return []
         }
-        connection.interface = path.index
+        connection.interface = interface.index
         (awaited, refusal) = (nil, nil)
         return judge()
     }
@@ -116,7 +116,7 @@ package struct CarrierMachine: Sendable {
         let better = usesDefaultRoute ? connection.better(in: latest, policy) : nil
         if leavesByItself, better != nil, !isStranded { return actions }
         guard refusal?.reason != reason else { return actions }
-        let refusal = PathRefusal(interface: now.interface, reason: reason, betterPath: better?.name)
+        let refusal = PathRefusal(path: now.id, reason: reason, betterPath: better?.id)
         self.refusal = refusal
         actions.append(.notAllowed(refusal))
         if response == .close, !isClosed {

@@ -30,7 +30,7 @@ public enum ReconnectionCause: Sendable, Hashable {
     /// The connection before was lost with its path.
     case pathLost(PathTrouble)
     /// The connection before still worked, over a path that is not the best any more.
-    case betterPath(String)
+    case betterPath(PathID)
     /// The work asked for another connection.
     case requested
     /// The connection before broke, in the error's words.
@@ -71,10 +71,10 @@ package struct ReconnectionMachine: Sendable {
     /// Which paths an attempt may take, beside what the policy says.
     package enum Route: Sendable, Hashable {
         case any
-        /// All but this interface, if there is another.
-        case avoiding(String)
-        /// This interface alone.
-        case over(String)
+        /// All but this one, if there is another.
+        case avoiding(PathID)
+        /// This one alone.
+        case over(PathID)
     }
 
     package enum Action: Sendable, Hashable {
@@ -104,15 +104,15 @@ package struct ReconnectionMachine: Sendable {
         var route: Route
         var cause: ReconnectionCause
         var isConnected = false
-        /// The interface of the connection, once there is one.
-        var interface: String?
+        /// The connection's, once there is one.
+        var path: PathID?
     }
 
     private struct Use {
-        var interface: String
+        var path: PathID
         var since: MonotonicTime
         var trouble: PathTrouble?
-        var betterPath: String?
+        var betterPath: PathID?
         var hasProgress = false
         var isAskedToLeave = false
         var isStopped = false
@@ -131,7 +131,7 @@ package struct ReconnectionMachine: Sendable {
     /// The attempt that waits, and until when.
     private var waiting: (until: MonotonicTime, cause: ReconnectionCause)?
     private var withoutConnectionSince: MonotonicTime?
-    private var mistrust: [String: Mistrust] = [:]
+    private var mistrust: [PathID: Mistrust] = [:]
     private var nextID: AttemptID = 0
     private var lastFailure = "no connection"
     package private(set) var isFinished = false
@@ -154,8 +154,8 @@ package struct ReconnectionMachine: Sendable {
 
     /// When the better path that was told is trusted enough.
     private var betterPathDeadline: MonotonicTime? {
-        guard opening == nil, let use, use.trouble == nil, let name = use.betterPath else { return nil }
-        return mistrust[name]?.until ?? .zero
+        guard opening == nil, let use, use.trouble == nil, let path = use.betterPath else { return nil }
+        return mistrust[path]?.until ?? .zero
     }
 
     /// Whether the connection in use is known not to work.
@@ -168,12 +168,12 @@ package struct ReconnectionMachine: Sendable {
         return open(.any, .first)
     }
 
-    /// An attempt has a connection, over this interface.
+    /// An attempt has a connection, over this path.
     package mutating func connected(
-        _ id: AttemptID, over interface: String, at now: MonotonicTime
+        _ id: AttemptID, over path: PathID, at now: MonotonicTime
     ) -> [Action] {
         guard !isFinished, var next = opening, next.id == id, !next.isConnected else { return [] }
-        (next.isConnected, next.interface) = (true, interface)
+        (next.isConnected, next.path) = (true, path)
         opening = next
         guard var use else { return change(at: now) }
         guard !use.isAskedToLeave else { return [] }
@@ -201,10 +201,10 @@ package struct ReconnectionMachine: Sendable {
     ) -> [Action] {
         guard !isFinished, let failed = opening, failed.id == id, !failed.isConnected else { return [] }
         opening = nil
-        if case .over(let name) = failed.route {
-            distrust(name, at: now)
+        if case .over(let path) = failed.route {
+            distrust(path, at: now)
             if let use, let trouble = use.trouble {
-                return open(.avoiding(use.interface), .pathLost(trouble))
+                return open(.avoiding(use.path), .pathLost(trouble))
             }
             return use == nil ? open(.any, .requested) : []
         }
@@ -230,8 +230,8 @@ package struct ReconnectionMachine: Sendable {
         }
         guard old == nil else { return [] }
         withoutConnectionSince = now
-        if use.since.duration(to: now) > .seconds(60) { mistrust[use.interface] = nil }
-        distrust(use.interface, at: now)
+        if use.since.duration(to: now) > .seconds(60) { mistrust[use.path] = nil }
+        distrust(use.path, at: now)
         if use.isAskedToLeave {
             self.use?.isStopped = true
             self.use?.graceEnd = nil
@@ -239,14 +239,14 @@ package struct ReconnectionMachine: Sendable {
         }
         // An attempt over the better path is under way: that will do.
         if opening != nil { return [] }
-        return open(.avoiding(use.interface), .pathLost(trouble))
+        return open(.avoiding(use.path), .pathLost(trouble))
     }
 
     /// Another path would be better than the one in use, or none any more.
-    package mutating func betterPath(_ name: String?, at now: MonotonicTime) -> [Action] {
+    package mutating func betterPath(_ path: PathID?, at now: MonotonicTime) -> [Action] {
         guard !isFinished, use != nil else { return [] }
-        use?.betterPath = name
-        if name == nil, let opening, !opening.isConnected, case .over = opening.route, use?.trouble == nil {
+        use?.betterPath = path
+        if path == nil, let opening, !opening.isConnected, case .over = opening.route, use?.trouble == nil {
             return abandon()
         }
         return timeReached(now)
@@ -302,8 +302,8 @@ package struct ReconnectionMachine: Sendable {
             use?.isStopped = true
             return [.stopUser]
         }
-        if let deadline = betterPathDeadline, now >= deadline, let name = use?.betterPath {
-            return open(.over(name), .betterPath(name))
+        if let deadline = betterPathDeadline, now >= deadline, let path = use?.betterPath {
+            return open(.over(path), .betterPath(path))
         }
         return []
     }
@@ -326,10 +326,10 @@ package struct ReconnectionMachine: Sendable {
 
     /// The user changes over to the connection that is there.
     private mutating func change(at now: MonotonicTime) -> [Action] {
-        guard let next = opening, let interface = next.interface else { return [] }
+        guard let next = opening, let path = next.path else { return [] }
         opening = nil
         withoutConnectionSince = nil
-        use = Use(interface: interface, since: now)
+        use = Use(path: path, since: now)
         return [.use(next.id, next.cause)]
     }
 
@@ -348,11 +348,11 @@ package struct ReconnectionMachine: Sendable {
         return actions + (use == nil ? [] : [.stopUser]) + [.fail(lastFailure)]
     }
 
-    private mutating func distrust(_ name: String, at now: MonotonicTime) {
-        var entry = mistrust[name] ?? Mistrust()
+    private mutating func distrust(_ path: PathID, at now: MonotonicTime) {
+        var entry = mistrust[path] ?? Mistrust()
         let time = min(configuration.mistrust * (1 << min(entry.times, 16)), configuration.longestMistrust)
         entry.times += 1
         entry.until = now.advanced(by: time)
-        mistrust[name] = entry
+        mistrust[path] = entry
     }
 }

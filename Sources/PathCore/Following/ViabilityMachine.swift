@@ -34,8 +34,8 @@ package struct ViabilityMachine: Sendable {
     package enum Action: Sendable, Hashable {
         /// The connection's path works, or does not any more, and why.
         case viability(Bool, PathTrouble?)
-        /// Another path would be chosen now: its interface; nil when there is none any more.
-        case betterPath(String?)
+        /// Another path would be chosen now; nil when there is none any more.
+        case betterPath(PathID?)
         /// Start a handshake with the same peer over the same path; say `probeAnswered` if anything comes back.
         case probe
         /// The same over a path that would be better; say `answered`.
@@ -59,7 +59,7 @@ package struct ViabilityMachine: Sendable {
         /// When data was sent that no sample has seen yet.
         var sentAt: MonotonicTime?
         /// The path that may be told as the better one.
-        var candidate: (name: String, since: MonotonicTime)?
+        var candidate: (path: PathID, since: MonotonicTime)?
         /// The path that would be better if it answered.
         var suspicion: Suspicion?
     }
@@ -73,7 +73,7 @@ package struct ViabilityMachine: Sendable {
     /// What was told last.
     package private(set) var trouble: PathTrouble?
     /// The better path that was told last.
-    package private(set) var betterPath: String?
+    package private(set) var betterPath: PathID?
 
     package init(_ connection: FollowedConnection, configuration: Configuration = Configuration()) {
         self.connection = connection
@@ -119,7 +119,7 @@ package struct ViabilityMachine: Sendable {
     package func needsSample(at now: MonotonicTime) -> Bool { agenda.needsSample(at: now) }
 
     private var candidateDeadline: MonotonicTime? {
-        guard let candidate = tcp?.value.candidate, candidate.name != betterPath else { return nil }
+        guard let candidate = tcp?.value.candidate, candidate.path != betterPath else { return nil }
         return candidate.since.advanced(by: configuration.betterPathDelay)
     }
 
@@ -199,15 +199,15 @@ package struct ViabilityMachine: Sendable {
             betterPath = nil
             return [.betterPath(nil)] + probes
         }
-        if tcp?.value.candidate?.name != better.name { tcp?.value.candidate = (better.name, now) }
-        guard betterPath != better.name else { return probes }
+        if tcp?.value.candidate?.path != better.id { tcp?.value.candidate = (better.id, now) }
+        guard betterPath != better.id else { return probes }
         let isRefused =
             latest.interface(connection.interface).map { configuration.policy.refusal(of: $0) != nil } ?? true
         guard trouble != nil || isRefused || candidateDeadline.map({ $0 <= now }) ?? true else {
             return probes
         }
-        betterPath = better.name
-        return [.betterPath(better.name)] + probes
+        betterPath = better.id
+        return [.betterPath(better.id)] + probes
     }
 
     /// A path that would be better but was found silent is asked whether it lives.

@@ -4,11 +4,11 @@
 ///
 /// Each tag comes with its source, as in `PathInterface`. Decide by `isConstrained` first: it is the user's word.
 /// `isExpensive` is the system's. The type says least, and ages badly.
-public struct ConnectionPath: Sendable, Hashable {
+public struct ConnectionPath: Sendable, Hashable, Identifiable {
+    /// Names the path.
+    public var id: PathID
     /// The kernel's number of the interface.
     public var index: InterfaceIndex
-    /// The interface's name.
-    public var interface: String
     /// The interface's type, and where that is known from.
     public var type: Verdict<InterfaceType>
     /// Whether traffic costs money or uses up an allowance.
@@ -20,8 +20,8 @@ public struct ConnectionPath: Sendable, Hashable {
 
     /// What is said of an interface, and what a policy says to that.
     public init(_ interface: PathInterface, policy: PathPolicy = PathPolicy()) {
+        id = interface.id
         index = interface.index
-        self.interface = interface.name
         type = interface.type
         expensive = interface.expensive
         constrained = interface.constrained
@@ -40,29 +40,29 @@ extension ConnectionPath: CustomStringConvertible {
         var words = [type.value.rawValue]
         if isExpensive { words.append("expensive by \(expensive.source.rawValue)") }
         if isConstrained { words.append("constrained by \(constrained.source.rawValue)") }
-        return "\(interface) (\(words.joined(separator: ", ")))"
+        return "\(id) (\(words.joined(separator: ", ")))"
     }
 }
 
 /// A connection's path is one that its policy does not allow any more.
 public struct PathRefusal: Sendable, Hashable, CustomStringConvertible {
-    /// The interface of the path that carries the connection.
-    public var interface: String
+    /// The path that carries the connection.
+    public var path: PathID
     /// Why the policy does not allow it.
     public var reason: PathPolicy.Refusal
-    /// The interface of the path that would be chosen now; nil where no path that leads to the peer is allowed.
-    public var betterPath: String?
+    /// The path that would be chosen now; nil where no path that leads to the peer is allowed.
+    public var betterPath: PathID?
 
     /// A value of these parts.
-    public init(interface: String, reason: PathPolicy.Refusal, betterPath: String? = nil) {
-        self.interface = interface
+    public init(path: PathID, reason: PathPolicy.Refusal, betterPath: PathID? = nil) {
+        self.path = path
         self.reason = reason
         self.betterPath = betterPath
     }
 
     /// `wlan0 is not allowed any more: constrained; wwan0 is`
     public var description: String {
-        "\(interface) is not allowed any more: \(reason); \(betterPath.map { "\($0) is" } ?? "no other path is")"
+        "\(path) is not allowed any more: \(reason); \(betterPath.map { "\($0) is" } ?? "no other path is")"
     }
 }
 

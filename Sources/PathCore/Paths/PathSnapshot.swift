@@ -64,6 +64,9 @@ public struct PathSnapshot: Sendable, Hashable {
         interfaces.indices.first { interfaces[$0].index == index }.map { interfaces[$0] }
     }
 
+    /// The interface that a connection's path leads over, whether it is a path to the Internet now or not.
+    public func interface(_ id: PathID) -> PathInterface? { interface(named: id.name) }
+
     /// An interface by its name, whether it is a path or not.
     public func interface(named name: String) -> PathInterface? {
         interfaces.first { $0.name == name } ?? excluded.first { $0.interface.name == name }?.interface
@@ -106,7 +109,9 @@ public struct PathSnapshot: Sendable, Hashable {
 }
 
 /// An interface with all that is known of it as a path.
-public struct PathInterface: Sendable, Hashable {
+public struct PathInterface: Sendable, Hashable, Identifiable {
+    /// Names the paths that lead over this interface.
+    public var id: PathID { PathID(name) }
     /// The kernel's number of the interface.
     public var index: InterfaceIndex {
         get { facts.value.index }

@@ -7,8 +7,8 @@ package final class CandidatePaths: Sendable {
     /// One interface: a path, or one that may still reach what is on its own link. An object, because it is looked at
     /// and handed on all the time.
     final class Path: Sendable {
+        let id: PathID
         let index: InterfaceIndex
-        let name: String
         /// Whether it is a path to the Internet, or was when the snapshot was made.
         let isPath: Bool
         /// Why the policy does not allow it.
@@ -37,8 +37,8 @@ package final class CandidatePaths: Sendable {
                 interface.addresses.contains { $0.address.family == family && !$0.address.isLinkLocal }
             }
             let refusal = policy.refusal(of: interface)
+            id = interface.id
             index = interface.index
-            name = interface.name
             isPath = exclusion == nil
             self.refusal = refusal
             omission = Self.omission(of: interface.name, exclusion, refusal)
@@ -87,7 +87,7 @@ package final class CandidatePaths: Sendable {
         var all = snapshot.interfaces.map { Path($0, nil, policy) }
         // Interfaces that are no path to the Internet still reach what is on their own link.
         all += snapshot.excluded.map { Path($0.interface, $0.reason, policy) }
-        if let place = all.firstIndex(where: { $0.name == policy.preferredInterface }) {
+        if let place = all.firstIndex(where: { $0.id.name == policy.preferredInterface }) {
             all.insert(all.remove(at: place), at: 0)
         }
         self.all = all

@@ -14,18 +14,17 @@ public enum TransportProtocol: String, Sendable, Hashable, Codable {
 
 /// One connection that may be attempted.
 package struct Candidate: Sendable, Hashable {
+    package var path: PathID
     /// The interface the attempt is bound to.
     package var interface: InterfaceIndex
-    package var interfaceName: String
     package var endpoint: IPEndpoint
     package var transport: TransportProtocol
 
     package init(
-        interface: InterfaceIndex, interfaceName: String, endpoint: IPEndpoint,
-        transport: TransportProtocol
+        path: PathID, interface: InterfaceIndex, endpoint: IPEndpoint, transport: TransportProtocol
     ) {
+        self.path = path
         self.interface = interface
-        self.interfaceName = interfaceName
         self.endpoint = endpoint
         self.transport = transport
     }
@@ -102,7 +101,8 @@ package struct CandidateList: Sendable, Hashable {
                 }
                 if let omission = path.omission { omissions.append(omission) }
             } else if let refusal = path.refusal {
-                omissions.append(PathOmission(interface: path.name, reason: "\(refusal)", refusal: refusal))
+                omissions.append(
+                    PathOmission(interface: path.id.name, reason: "\(refusal)", refusal: refusal))
             } else {
                 let sorted = path.order.sorted(addresses) { standing(path.network, $0) }
                 branches.append(Self.branch(of: path, sorted, port, protocols))
@@ -174,8 +174,8 @@ package struct CandidateList: Sendable, Hashable {
         func add(_ address: IPAddress, _ transport: TransportProtocol) {
             branch.append(
                 Candidate(
-                    interface: path.index, interfaceName: path.name,
-                    endpoint: IPEndpoint(address, port: port), transport: transport))
+                    path: path.id, interface: path.index, endpoint: IPEndpoint(address, port: port),
+                    transport: transport))
         }
         let addresses = interleaved(addresses)
         // One of each family leads: with the families interleaved they are the first two, or the first.

@@ -91,7 +91,7 @@ struct AllowedPaths: Sendable {
         list =
             allowed
             .filter { endpoints(on: $0, subflows) != nil }
-            .map { AllowedPath(key: paths.key(for: $0.name), interface: $0) }
+            .map { AllowedPath(key: paths.key(for: $0.id), interface: $0) }
     }
 
     // MARK: From where to where
@@ -139,9 +139,9 @@ struct AllowedPaths: Sendable {
 
     // MARK: What is lost
 
-    /// Why a path is not allowed, by its interface's name; nil where it is, or where there is no such interface.
-    func refusal(ofInterface name: String) -> PathPolicy.Refusal? {
-        snapshot?.interface(named: name).flatMap(policy.refusal)
+    /// Why a path is not allowed; nil where it is, or where its interface is gone.
+    func refusal(of path: PathID) -> PathPolicy.Refusal? {
+        snapshot?.interface(path).flatMap(policy.refusal)
     }
 
     /// Why a subflow has lost its interface, address, route or permission; nil where it has them all.

@@ -1,19 +1,19 @@
-/// What happens to the subflows of a connection that is steered. Paths are named by their interfaces.
+/// What happens to the subflows of a connection that is steered.
 public enum SteeringEvent: Sendable, Hashable {
     /// A path has a subflow now, standing by or carrying.
-    case joined(String)
+    case joined(PathID)
     /// A path has none any more.
-    case left(String, because: MoveReason)
+    case left(PathID, because: MoveReason)
     /// The data goes another way.
-    case moved(from: String, to: String, because: MoveReason)
+    case moved(from: PathID, to: PathID, because: MoveReason)
     /// A path that has data on it is too quiet; it is being asked whether it lives.
-    case suspected(String, PathTrouble)
+    case suspected(PathID, PathTrouble)
     /// It lives.
-    case cleared(String)
+    case cleared(PathID)
     /// A path carries nothing any more.
-    case failed(String, PathTrouble)
+    case failed(PathID, PathTrouble)
     /// A path that had failed answers again. It carries again when it has kept that up for a while.
-    case answered(String)
+    case answered(PathID)
     /// No path is left. The data is kept, and goes on as soon as an allowed path appears.
     case stranded
     /// The connection was without a path for as long as `pathLossTimeout` allows.
@@ -53,12 +53,12 @@ extension SteeringEvent: CustomStringConvertible {
     /// For machines to read: what it is about.
     public var fields: [String: String] {
         switch self {
-        case .joined(let path), .cleared(let path), .answered(let path): ["interface": path]
-        case .left(let path, let reason): ["interface": path, "reason": "\(reason)"]
+        case .joined(let path), .cleared(let path), .answered(let path): ["interface": path.name]
+        case .left(let path, let reason): ["interface": path.name, "reason": "\(reason)"]
         case .moved(let old, let new, let reason):
-            ["from": old, "to": new, "reason": "\(reason)"]
+            ["from": old.name, "to": new.name, "reason": "\(reason)"]
         case .suspected(let path, let trouble), .failed(let path, let trouble):
-            ["interface": path, "reason": trouble.rawValue]
+            ["interface": path.name, "reason": trouble.rawValue]
         case .stranded: [:]
         case .pathLossTimedOut(let patience): ["seconds": "\(patience.inSeconds)"]
         }

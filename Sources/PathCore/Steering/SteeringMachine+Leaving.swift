@@ -45,7 +45,7 @@ extension SteeringMachine {
     {
         guard case .trouble = reason, traits.steers, hasOther(than: path), reconciler.hasRoom(tuning),
             // Its interface may be back with the address, and data could go there again.
-            allowed.refusal(ofInterface: name(path)) == nil,
+            allowed.refusal(of: paths.id(of: path)) == nil,
             reconciler.subflows.all.allSatisfy({
                 $0.path == path ? $0.isIdleStandby : $0.isBackup || paths[$0.path].state.isGood
             })
@@ -116,7 +116,7 @@ extension SteeringMachine {
         awaitStream(at: now)
         paths[path].endProbing()
         if leaving.contains(where: { $0.role == .data && $0.isOpen }) {
-            tell(.left(name(path), because: reason))
+            tell(.left(paths.id(of: path), because: reason))
         }
     }
 
@@ -151,12 +151,12 @@ extension SteeringMachine {
         carrierKey = carrying
         guard let old else { return }
         let reason = decision.reason ?? reasonToLeave(old, at: now)
-        tell(.moved(from: name(old), to: name(carrying), because: reason))
+        tell(.moved(from: paths.id(of: old), to: paths.id(of: carrying), because: reason))
     }
 
     private func reasonToLeave(_ old: PathKey, at now: MonotonicTime) -> MoveReason {
         if let trouble = paths[old].state.trouble ?? paths[old].state.overcame { return .trouble(trouble) }
-        if let refusal = allowed.refusal(ofInterface: name(old)) { return .refused(refusal) }
+        if let refusal = allowed.refusal(of: paths.id(of: old)) { return .refused(refusal) }
         // (Or the kernel found none that could carry.)
         guard let data = reconciler.subflows.data(on: old), reconciler.subflows[data].isOpen,
             now >= reconciler.subflows[data].prioritizedFrom

@@ -3,18 +3,16 @@
 extension SteeringMachine {
     mutating func tell(_ event: SteeringEvent) { reconciler.add(.tell(event)) }
 
-    func name(_ path: PathKey) -> String { paths.name(of: path) }
-
     /// Has a path judged by what speaks for it or against it.
     mutating func weigh(_ evidence: Evidence, on path: PathKey, at now: MonotonicTime) {
         for effect in paths[path].handle(evidence, at: now, tuning) {
             switch effect {
             case .tellSuspected(let trouble):
-                tell(.suspected(name(path), trouble))
+                tell(.suspected(paths.id(of: path), trouble))
                 probeStandbys(insteadOf: path, at: now)
-            case .tellCleared: tell(.cleared(name(path)))
-            case .tellFailed(let trouble): tell(.failed(name(path), trouble))
-            case .tellAnswered: tell(.answered(name(path)))
+            case .tellCleared: tell(.cleared(paths.id(of: path)))
+            case .tellFailed(let trouble): tell(.failed(paths.id(of: path), trouble))
+            case .tellAnswered: tell(.answered(paths.id(of: path)))
             case .probe(let trouble): probe(path, .trouble(trouble), at: now)
             }
         }

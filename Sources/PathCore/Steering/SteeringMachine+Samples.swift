@@ -42,7 +42,7 @@ extension SteeringMachine {
         guard !traits.steers, sample.state.carriesData, let number = reconciler.id(ofAdopted: local.address)
         else { return }
         // At an accepting end a path is what leads to one of the peer's addresses.
-        let path = paths.key(for: "\(remote.address)")
+        let path = paths.key(for: PathID(remote.address))
         let id = reconciler.subflows.add(
             Subflow.Route(
                 path: path, interface: allowed.snapshot?.interface(with: local.address)?.index ?? 0,
@@ -51,7 +51,7 @@ extension SteeringMachine {
         reconciler.subflows[id].phase = .open(since: now)
         _ = reconciler.subflows[id].ingest(sample, written: nil, at: now, tuning)
         if paths[path].hasFailed { paths.reset(path) }
-        tell(.joined(name(path)))
+        tell(.joined(paths.id(of: path)))
     }
 
     // MARK: One subflow

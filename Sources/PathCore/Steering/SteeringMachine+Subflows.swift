@@ -33,7 +33,7 @@ extension SteeringMachine {
         // What waited for a subflow takes this one, and a user that fills a buffer that is full does not tell of it.
         // And what comes in over it is counted from its beginning.
         if outstanding > 0 || traits.samplesEagerly { agenda.schedule(sampleAt: now) }
-        tell(.joined(name(path)))
+        tell(.joined(paths.id(of: path)))
         let isOnly = paths[path].hasFailed && !hasOther(than: path)
         weigh(.joined(isOnly: isOnly), on: path, at: now)
     }
@@ -56,7 +56,7 @@ extension SteeringMachine {
                 let wasShort = subflow.openSince.map { $0.duration(to: now) < tuning.shortLife } ?? true
                 weigh(.subflowEnded(wasShort: wasShort), on: path, at: now)
             }
-            if subflow.isOpen { tell(.left(name(path), because: .ended(end))) }
+            if subflow.isOpen { tell(.left(paths.id(of: path), because: .ended(end))) }
         }
     }
 
@@ -69,8 +69,8 @@ extension SteeringMachine {
         else { return false }
         becomesOwn(heir, at: now)
         if !old.isBackup, reconciler.subflows[heir].isBackup { prioritize(heir, isBackup: false, at: now) }
-        tell(.left(name(old.path), because: .ended(end)))
-        tell(.joined(name(old.path)))
+        tell(.left(paths.id(of: old.path), because: .ended(end)))
+        tell(.joined(paths.id(of: old.path)))
         return true
     }
 

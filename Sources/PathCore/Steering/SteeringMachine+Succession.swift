@@ -96,8 +96,8 @@ extension SteeringMachine {
         }
         if !old.isBackup, reconciler.subflows[fresh].isBackup { prioritize(fresh, isBackup: false, at: now) }
         reconciler.end(data)
-        tell(.left(name(old.path), because: .stuck))
-        tell(.joined(name(old.path)))
+        tell(.left(paths.id(of: old.path), because: .stuck))
+        tell(.joined(paths.id(of: old.path)))
     }
 
     /// Ends the successors that were not needed, when that costs nothing.

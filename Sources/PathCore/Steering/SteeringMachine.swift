@@ -83,8 +83,8 @@ package struct SteeringMachine: Sendable {
     /// Whether the kernel takes orders already. Before the first the machine must have heard whether the peer takes further
     /// subflows at its first address (`.established`).
     package var isReady: Bool { reconciler.isReady }
-    /// The name of the path that carries.
-    package var carrier: String? { carrierKey.map { paths.name(of: $0) } }
+    /// The path that carries.
+    package var carrier: PathID? { carrierKey.map { paths.id(of: $0) } }
 
     var connection: ConnectionIdentity { allowed.connection }
     /// Whether a path can be probed whether it lives.
@@ -99,10 +99,9 @@ package struct SteeringMachine: Sendable {
         hasBegun = true
         // At an accepting end a path is what leads to one of the peer's addresses.
         let interface = snapshot.interface(connection.interface)
-        let name =
-            traits.steers
-            ? interface?.name ?? "\(connection.local.address)" : "\(connection.remote.address)"
-        let path = paths.key(for: name)
+        let path = paths.key(
+            for: traits.steers
+                ? interface?.id ?? PathID(connection.local.address) : PathID(connection.remote.address))
         let address = SubflowAction.LocalAddress(
             connection.local.address, id: 0, interface: connection.interface)
         let id = reconciler.subflows.add(

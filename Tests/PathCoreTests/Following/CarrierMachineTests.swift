@@ -89,12 +89,12 @@ struct CarrierMachineTests {
 
     @Test("that is refused is told to plain TCP at once and once, with the better path if there is one")
     func plainTCP() {
-        let cases: [(PathSnapshot, String?)] = [
+        let cases: [(PathSnapshot, PathID?)] = [
             (Self.snapshot(Self.cellular, Self.saving), "wwan0"), (Self.snapshot(Self.saving), nil),
         ]
         for (snapshot, better) in cases {
             var machine = machine()
-            let refusal = PathRefusal(interface: "wlan0", reason: .constrained, betterPath: better)
+            let refusal = PathRefusal(path: "wlan0", reason: .constrained, betterPath: better)
             #expect(machine.snapshot(snapshot) == [Self.told(Self.saving), .notAllowed(refusal)])
             #expect(machine.refusal == refusal)
             #expect(machine.snapshot(snapshot) == [])
@@ -113,10 +113,10 @@ struct CarrierMachineTests {
         both.expensive = Verdict(.yes, .settings)
         #expect(
             machine.snapshot(Self.snapshot(both)).last
-                == .notAllowed(PathRefusal(interface: "wlan0", reason: .expensive)))
+                == .notAllowed(PathRefusal(path: "wlan0", reason: .expensive)))
         #expect(
             machine.snapshot(Self.snapshot(Self.saving)).last
-                == .notAllowed(PathRefusal(interface: "wlan0", reason: .constrained)))
+                == .notAllowed(PathRefusal(path: "wlan0", reason: .constrained)))
     }
 
     @Test("that is refused is left by MPTCP that is steered, and told only where it has nowhere to go")
@@ -125,14 +125,14 @@ struct CarrierMachineTests {
         #expect(machine.snapshot(Self.snapshot(Self.cellular, Self.saving)) == [Self.told(Self.saving)])
         var stuck = machine
         #expect(machine.moved(to: "wwan0") == [Self.told(Self.cellular)])
-        let lost = PathRefusal(interface: "wlan0", reason: .constrained, betterPath: "wwan0")
+        let lost = PathRefusal(path: "wlan0", reason: .constrained, betterPath: "wwan0")
         #expect(stuck.stranded() == [.notAllowed(lost), .close(lost)], "the other path does not work")
         var alone = self.machine(steered: true)
         #expect(
             alone.snapshot(Self.snapshot(Self.saving))
                 == [
                     Self.told(Self.saving),
-                    .notAllowed(PathRefusal(interface: "wlan0", reason: .constrained)),
+                    .notAllowed(PathRefusal(path: "wlan0", reason: .constrained)),
                 ])
         #expect(alone.stranded() == [], "told once")
     }
@@ -140,7 +140,7 @@ struct CarrierMachineTests {
     @Test("ends the connection once where that was asked for")
     func closes() {
         var machine = machine(.close)
-        let refusal = PathRefusal(interface: "wlan0", reason: .constrained, betterPath: "wwan0")
+        let refusal = PathRefusal(path: "wlan0", reason: .constrained, betterPath: "wwan0")
         let saving = Self.snapshot(Self.cellular, Self.saving)
         #expect(
             machine.snapshot(saving) == [Self.told(Self.saving), .notAllowed(refusal), .close(refusal)])
@@ -157,7 +157,7 @@ struct CarrierMachineTests {
         _ = machine.snapshot(Self.snapshot(Self.wifi, Self.cellular))
         #expect(
             machine.snapshot(Self.snapshot(Self.cellular, Self.saving)).last
-                == .notAllowed(PathRefusal(interface: "wlan0", reason: .constrained)))
+                == .notAllowed(PathRefusal(path: "wlan0", reason: .constrained)))
     }
 
     @Test("and what is told of it are read by people")
@@ -165,7 +165,7 @@ struct CarrierMachineTests {
         #expect("\(ConnectionPath(Self.costly))" == "wwan0 (cellular, expensive by settings)")
         #expect("\(ConnectionPath(Self.saving))" == "wlan0 (wifi, constrained by settings)")
         #expect(
-            "\(PathRefusal(interface: "wlan0", reason: .constrained, betterPath: "wwan0"))"
+            "\(PathRefusal(path: "wlan0", reason: .constrained, betterPath: "wwan0"))"
                 == "wlan0 is not allowed any more: constrained; wwan0 is")
     }
 
@@ -177,10 +177,10 @@ struct CarrierMachineTests {
         #expect(machine.snapshot(Self.snapshot(Self.cellular)) == [])
         var back = Self.saving
         back.index = 9
-        let refusal = PathRefusal(interface: "wlan0", reason: .constrained, betterPath: nil)
+        let refusal = PathRefusal(path: "wlan0", reason: .constrained, betterPath: nil)
         let actions = machine.snapshot(Self.snapshot(back, Self.cellular))
         #expect(actions.first == Self.told(back))
-        #expect(machine.refusal?.reason == refusal.reason && machine.refusal?.interface == "wlan0")
+        #expect(machine.refusal?.reason == refusal.reason && machine.refusal?.path == "wlan0")
         // Plain TCP needs its address, too.
         var other = self.machine(.report)
         _ = other.snapshot(Self.snapshot(Self.cellular))

@@ -218,8 +218,8 @@ struct ReconnectionMachineTests {
             case 0, 1:
                 guard let id else { continue }
                 ready.insert(id)
-                let name = random.oneIn(2) ? "wlan0" : "wwan0"
-                perform(machine.connected(id, over: name, at: time))
+                let path: PathID = random.oneIn(2) ? "wlan0" : "wwan0"
+                perform(machine.connected(id, over: path, at: time))
             case 2:
                 guard let id else { continue }
                 open.remove(id)

@@ -23,9 +23,9 @@ struct CandidateListTests {
         let list = CandidateList(
             snapshot: Self.snapshot, policy: PathPolicy(), addresses: [ip("203.0.113.1")], port: 443,
             protocols: [.mptcp], route: Self.routes.answer)
-        func candidate(_ interface: InterfaceIndex, _ name: String) -> Candidate {
+        func candidate(_ interface: InterfaceIndex, _ path: PathID) -> Candidate {
             Candidate(
-                interface: interface, interfaceName: name,
+                path: path, interface: interface,
                 endpoint: IPEndpoint(ip("203.0.113.1"), port: 443), transport: .mptcp)
         }
         #expect(
@@ -309,7 +309,7 @@ struct CandidateListTests {
             snapshot: snapshot, policy: policy, addresses: addresses.map(ip), port: 443,
             protocols: protocols, route: routes.answer)
         let branches = list.branches.map { branch in
-            branch.map { "\($0.interfaceName) \($0.transport.rawValue) \($0.endpoint)" }
+            branch.map { "\($0.path) \($0.transport.rawValue) \($0.endpoint)" }
         }
         let omissions = list.omissions.map {
             "\($0.interface): \($0.reason)\($0.refusal.map { ", \($0.rawValue)" } ?? "")"

@@ -271,7 +271,7 @@ struct ScriptedRace {
 extension Candidate {
     init(_ interface: InterfaceIndex, _ letter: Character) {
         self.init(
-            interface: interface, interfaceName: "if\(interface)",
+            path: PathID("if\(interface)"), interface: interface,
             endpoint: IPEndpoint(IPAddress(ipv4: 0xC000_0201), port: UInt16(letter.asciiValue!)),
             transport: .tcp)
     }

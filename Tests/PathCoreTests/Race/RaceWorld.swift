@@ -130,7 +130,7 @@ extension RaceWorld {
         branches.indices.map { branch in
             branches[branch].indices.map { place in
                 Candidate(
-                    interface: InterfaceIndex(branch), interfaceName: "if\(branch)",
+                    path: PathID("if\(branch)"), interface: InterfaceIndex(branch),
                     endpoint: IPEndpoint(IPAddress(ipv4: 0xC000_0201), port: UInt16(place)), transport: .tcp)
             }
         }

@@ -14,7 +14,7 @@ private struct Race {
             interface: index,
             candidates: [TransportProtocol.mptcp, .tcp].map { transport in
                 Candidate(
-                    interface: index, interfaceName: index == 3 ? "wlan0" : "wwan0",
+                    path: index == 3 ? "wlan0" : "wwan0", interface: index,
                     endpoint: IPEndpoint(IPAddress(ipv4: 0xCB00_710A), port: 443), transport: transport)
             }, attemptDelay: .milliseconds(250))
     }
@@ -61,7 +61,7 @@ func races() {
             race.run()
             return race
         }
-        precondition(race.winner?.interfaceName == "wwan0")
+        precondition(race.winner?.path == "wwan0")
         benchmark.measurement(Count.steps, race.steps)
         benchmark.measurement(Count.actions, race.actions)
     }

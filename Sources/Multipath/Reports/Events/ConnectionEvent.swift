@@ -6,8 +6,8 @@ public enum ConnectionEvent: Sendable, Hashable {
     case fallback(FallbackReason)
     /// The connection's path does not carry it any more, and why, or carries it again. For MPTCP: no path is left.
     case viabilityChanged(isViable: Bool, reason: PathTrouble?)
-    /// A plain TCP connection made now would take another path: its interface; nil when that is over.
-    case betterPathAvailable(String?)
+    /// A plain TCP connection made now would take another path; nil when that is over.
+    case betterPathAvailable(PathID?)
     /// Another path carries the connection now, or its tags (type, cost, constraint, their sources, whether it is allowed)
     /// are others.
     case pathChanged(ConnectionPath)
@@ -35,7 +35,7 @@ extension ConnectionEvent: CustomStringConvertible {
         case .viabilityChanged(true, _): "the path carries the connection again"
         case .viabilityChanged(false, let reason):
             "the path does not carry the connection" + (reason.map { ": \($0.words)" } ?? "")
-        case .betterPathAvailable(let name?): "\(name) would be a better path"
+        case .betterPathAvailable(let path?): "\(path) would be a better path"
         case .betterPathAvailable(nil): "no other path would be better any more"
         case .pathChanged(let path):
             "the path is \(path)" + (path.refusal.map { ", not allowed: \($0)" } ?? "")
@@ -72,12 +72,12 @@ extension ConnectionEvent: CustomStringConvertible {
         case .fallback(let reason): ["reason": reason.rawValue]
         case .viabilityChanged(let isViable, let reason):
             ["viable": "\(isViable)", "reason": reason?.rawValue ?? ""]
-        case .betterPathAvailable(let name): ["interface": name ?? ""]
+        case .betterPathAvailable(let path): ["interface": path?.name ?? ""]
         case .pathChanged(let path): path.fields
         case .pathNotAllowed(let refusal):
             [
-                "interface": refusal.interface, "reason": refusal.reason.rawValue,
-                "better_path": refusal.betterPath ?? "",
+                "interface": refusal.path.name, "reason": refusal.reason.rawValue,
+                "better_path": refusal.betterPath?.name ?? "",
             ]
         case .waiting(let omissions): ["interfaces": Self.list(omissions)]
         case .steering(let event): event.fields
@@ -94,7 +94,7 @@ extension ConnectionPath {
     /// For machines to read; `refusal` is empty where the path is allowed.
     fileprivate var fields: [String: String] {
         [
-            "interface": interface, "type": type.value.rawValue, "expensive": "\(isExpensive)",
+            "interface": id.name, "type": type.value.rawValue, "expensive": "\(isExpensive)",
             "expensive_source": expensive.source.rawValue, "constrained": "\(isConstrained)",
             "constrained_source": constrained.source.rawValue, "refusal": refusal?.rawValue ?? "",
         ]

@@ -49,7 +49,7 @@ struct ConnectionEventMachine<Waiter> {
     /// whole report, and there is one of these for every connection.)
     private var isViable = true
     private var trouble: PathTrouble?
-    private var betterPath: String?
+    private var betterPath: PathID?
     /// Why the connection waits for a path; nil while it has one.
     private var omissions: [PathOmission]?
     /// The path that carries the connection, where that or its tags have changed; empty where not. (An array, which takes a
@@ -127,7 +127,7 @@ struct ConnectionEventMachine<Waiter> {
             if isViable { omissions = nil }
         case .waiting(let omissions): self.omissions = omissions
         case .steering(.joined), .steering(.moved), .steering(.answered): omissions = nil
-        case .betterPathAvailable(let name): betterPath = name
+        case .betterPathAvailable(let path): betterPath = path
         case .pathChanged(let path):
             self.path = [path]
             if path.refusal == nil { refusal = [] }
