@@ -6,7 +6,8 @@ import Testing
 @Suite("What connections hear of their peers")
 struct SignsOfLifeTests {
     private let way = PathToHost(3, IPAddress(ipv4: 0xC000_0201))
-    private let (first, second) = (ConnectionToken(1), ConnectionToken(2))
+    private let first = ConnectionToken(1)
+    private let second = ConnectionToken(2)
 
     private func sign(_ milliseconds: Int64) -> SignOfLife {
         SignOfLife(

@@ -26,6 +26,10 @@ package struct SimulatedPath: Sendable {
     package var hasAddress = true
     package var hasRoute = true
 
+    /// What its radio reads, in dBm; nil for no radio, or in no network.
+    package internal(set) var signal: Int?
+    var signalDetector = SignalDetector()
+
     // MARK: The network
 
     /// In each direction, in nanoseconds.
@@ -99,12 +103,14 @@ package struct SimulatedPath: Sendable {
 
     /// The path as the monitor sees it.
     package var interface: PathInterface {
-        PathInterface(
+        var interface = PathInterface(
             index: index, name: name, type: Verdict(type, .kernel),
             expensive: Verdict(isExpensive ? .yes : .no, .settings),
             constrained: Verdict(isConstrained, .settings),
             addresses: hasAddress ? [InterfaceAddress(address, prefixLength: 24)] : [],
             metric: hasRoute ? metric : nil, supportsIPv4: isUsable)
+        interface.quality = PathQuality(signal: signal, isFading: signalDetector.isFading)
+        return interface
     }
 
     var exclusion: ExcludedInterface.Reason {
@@ -154,6 +160,8 @@ package enum SimulatedChange: Sendable {
     /// The interface appears, with a new index and a new address, or is unplugged.
     case plugged(Int, Bool)
     case renumber(Int)
+    /// Its radio's reading, in dBm.
+    case signal(Int, Int?)
     case expensive(Int, Bool)
     case constrained(Int, Bool)
     case joins(Int, SimulatedPath.JoinFate)

@@ -31,6 +31,10 @@ extension Simulation {
         case .carrier(let path, let isSet): alter(path) { $0.hasCarrier = isSet }
         case .address(let path, let isSet): alter(path) { $0.hasAddress = isSet }
         case .route(let path, let isSet): alter(path) { $0.hasRoute = isSet }
+        case .signal(let path, let signal):
+            paths[path].signal = signal
+            _ = paths[path].signalDetector.ingest(signal, at: MonotonicTime(nanoseconds: now))
+            after(options.monitorDelay.wholeNanoseconds, .snapshot)
         case .expensive(let path, let isSet): alter(path) { $0.isExpensive = isSet }
         case .constrained(let path, let isSet): alter(path) { $0.isConstrained = isSet }
         case .plugged(let path, let isSet):
@@ -98,7 +102,7 @@ extension Simulation {
             if forgets { for path in paths.indices { paths[path].wasTouched = true } }
         case .heal:
             for path in paths.indices where !paths[path].isSound { paths[path].wasTouched = true }
-        case .expensive, .constrained, .awaits, .verdict, .announce, .flood, .remove: break
+        case .signal, .expensive, .constrained, .awaits, .verdict, .announce, .flood, .remove: break
         }
     }
 
