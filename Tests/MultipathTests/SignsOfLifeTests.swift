@@ -9,9 +9,8 @@ struct SignsOfLifeTests {
     private let first = ConnectionToken(1)
     private let second = ConnectionToken(2)
 
-    private func sign(_ milliseconds: Int64) -> SignOfLife {
-        SignOfLife(
-            at: MonotonicTime(nanoseconds: milliseconds * 1_000_000), answerTime: .milliseconds(milliseconds))
+    private func sign(_ milliseconds: Int64, answerTime: Duration = .milliseconds(40)) -> SignOfLife {
+        SignOfLife(at: MonotonicTime(nanoseconds: milliseconds * 1_000_000), answerTime: answerTime)
     }
 
     @Test("is told to others, and not to the one that heard it")
@@ -29,6 +28,16 @@ struct SignsOfLifeTests {
         #expect(signs.latest(over: way, besides: second) == sign(100))
         signs.note(sign(105), over: way, by: second)
         #expect(signs.latest(over: way, besides: first) == sign(110), "an older one says nothing new")
+    }
+
+    @Test("says how long answers take behind the fullest queue")
+    func answerTimes() {
+        var signs = SignsOfLife()
+        signs.seek([way], insteadOf: [])
+        signs.note(sign(100, answerTime: .milliseconds(200)), over: way, by: first)
+        signs.note(sign(110), over: way, by: second)
+        #expect(
+            signs.latest(over: way, besides: ConnectionToken(3)) == sign(110, answerTime: .milliseconds(200)))
     }
 
     @Test("is kept of the same host over the same interface, where that is sought")

@@ -28,6 +28,9 @@ struct SignsOfLife {
     /// A connection has heard something new: an acknowledgement, bytes that go on, or the answer to a probe.
     mutating func note(_ sign: SignOfLife, over way: PathToHost, by token: ConnectionToken) {
         guard var known = ways[way] else { return }
+        var sign = sign
+        // Of two that share a queue the one that fills it knows how long that is.
+        sign.answerTime = max(sign.answerTime, known.latest?.sign.answerTime ?? .zero)
         if let latest = known.latest, latest.by != token {
             if sign.at < latest.sign.at {
                 if sign.at > known.other?.at ?? .zero { known.other = sign }

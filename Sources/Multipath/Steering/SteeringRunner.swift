@@ -221,8 +221,10 @@ final class SteeringRunner: SteeringMember, @unchecked Sendable {
             guard let self else { return }
             let now = MonotonicTime.now
             let time = start.duration(to: now)
+            // It may have been the repeated one's, so how long that took says nothing.
             runtime.steering.signs.note(
-                SignOfLife(at: now, answerTime: time), over: PathToHost(interface, remote.address), by: token)
+                SignOfLife(at: now, answerTime: .zero), over: PathToHost(interface, remote.address), by: token
+            )
             perform(machine.probeAnswered(path, after: time, at: now))
             host.settle()
         }

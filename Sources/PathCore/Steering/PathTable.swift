@@ -23,8 +23,8 @@ struct PathTable: Sendable {
         _modify { yield &machines[key.place] }
     }
 
-    /// Whether a path is being probed because it is suspected.
-    var hasSuspectProbed: Bool {
+    /// Whether a path is being probed because it is suspected or silent.
+    var probesSuspects: Bool {
         machines.contains { $0.state.probing.map { !$0.isMeasurement } ?? false }
     }
 

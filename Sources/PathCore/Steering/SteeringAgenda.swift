@@ -15,7 +15,7 @@ package struct SteeringAgenda: Sendable {
     var isRested = false
     /// When a glance is to tell what became of data that has moved; nil where none is to come.
     var glanceDue: MonotonicTime?
-    /// Whether a path that is suspected is being probed: then it matters what other connections hear.
+    /// Whether a path is being probed because it is suspected or silent: then it matters what other connections hear.
     var isSeeking = false
     package var seeksSignsOfLife: Bool { isSeeking && !isOver }
     /// Whether there is nothing more to steer: the connection is closed, or plain TCP, or was given up.

@@ -27,6 +27,10 @@ extension SteeringMachine {
             let subflow = reconciler.subflows[id]
             guard subflow.isOpen, let latest = subflow.progress.latest, !paths[subflow.path].hasFailed
             else { continue }
+            // It has just been told otherwise: its own probes decide.
+            if let sign = paths[subflow.path].state.probing?.heardElsewhere, sign.at > verdict.since {
+                continue
+            }
             let silence = min(latest.sinceAcknowledgement, latest.sinceDataReceived)
             guard now.advanced(by: .zero - silence) < verdict.since else { continue }
             if subflow.remote.address == verdict.remote {
@@ -68,12 +72,11 @@ extension SteeringMachine {
         reconciler.subflows.all.compactMap { subflow in
             guard subflow.isOpen, subflow.progress.progressAt == now, let time = subflow.progress.newsAt
             else { return nil }
-            // A receiver's own round trips are old. What it reckons from the data counts the sender's pauses, too.
-            let received = min(subflow.progress.latest?.receiverRTT ?? .zero, tuning.longestReceiverRTT)
-            return (
-                subflow.way,
-                SignOfLife(at: time, answerTime: max(subflow.progress.answerTime(tuning), received))
-            )
+            // A receiver's own round trips are old: it reckons newer ones from the data.
+            let received = subflow.progress.latest?.receiverRTT ?? .zero
+            let answerTime = min(
+                max(subflow.progress.answerTime(tuning), received), tuning.longestAnswerForOthers)
+            return (subflow.way, SignOfLife(at: time, answerTime: answerTime))
         }
     }
 }
@@ -82,7 +85,7 @@ extension SteeringMachine {
 package struct SignOfLife: Sendable, Hashable {
     /// When.
     package var at: MonotonicTime
-    /// How long an answer takes at most over this way now.
+    /// How long an answer takes at most over this way now; zero where that is not known.
     package var answerTime: Duration
 
     package init(at time: MonotonicTime, answerTime: Duration) {

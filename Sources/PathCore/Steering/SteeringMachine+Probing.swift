@@ -104,16 +104,14 @@ extension SteeringMachine {
             paths[path].measurementTimedOut(plan, isThin: isAwaitedOnly(on: path, at: now), tuning)
             timers.set(.connection(.review), at: now)
         case .trouble(let trouble):
-            // What others hear all the time is no news to them.
+            // While others hear the peer it proves little to those that happen not to.
             if !isThin, !probing.isShared, !probing.isHeardElsewhere {
                 paths[path].verdictShared()
-                // Who has heard something before the last probe knows no better for that.
-                let since = probing.heardElsewhere == nil ? probing.first : probing.latest
                 reconciler.add(
                     .share(
                         PathVerdict(
                             interface: subflow.route.interface, remote: subflow.remote.address,
-                            trouble: trouble, since: since)))
+                            trouble: trouble, since: probing.first)))
             }
             if let due = verdictDue(at: now) {
                 agenda.schedule(sampleAt: now.advanced(by: max(pace, tuning.handoff.look)))

@@ -287,7 +287,7 @@ package struct SteeringMachine: Sendable {
         }
         checkPreparation(at: now)
         agenda.nextTimer = timers.next
-        agenda.isSeeking = paths.hasSuspectProbed
+        agenda.isSeeking = paths.probesSuspects
         return reconciler.drainActions()
     }
 }

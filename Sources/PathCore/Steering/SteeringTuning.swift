@@ -174,8 +174,8 @@ package final class SteeringTuning: @unchecked Sendable {
     /// The chance that a living path leaves all probes unanswered is to be below this.
     var falseVerdictChance = 0.000_5
     var mostProbes = 8
-    /// What a receiver reckons from the pauses of what it gets is believed up to this.
-    var longestReceiverRTT = Duration.milliseconds(250)
+    /// For other connections an answer is believed to take no longer than this: a receiver's estimate counts the sender's pauses.
+    var longestAnswerForOthers = Duration.milliseconds(300)
     /// So many of them are added because other connections hear the peer: what gets through for them may not for this one.
     var mostProbesForOthers = 2
     /// Between these the loss of a path is believed.

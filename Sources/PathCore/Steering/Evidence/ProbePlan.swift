@@ -63,9 +63,9 @@ struct Probing: Sendable, Hashable {
     /// The latest is waited for anew.
     mutating func prolong(at now: MonotonicTime) { if count > 0 { latest = now } }
 
-    /// Another connection has heard the peer over the path.
+    /// Another connection has heard the peer over the path. Once others have heard of the verdict it is too late for that.
     mutating func heardElsewhere(_ sign: SignOfLife) {
-        guard count > 0, sign.at > first else { return }
+        guard count > 0, !isShared, sign.at > first else { return }
         let known = heardElsewhere ?? sign
         heardElsewhere = SignOfLife(
             at: max(known.at, sign.at), answerTime: max(known.answerTime, sign.answerTime))
@@ -82,13 +82,11 @@ struct Probing: Sendable, Hashable {
     ///
     /// - Parameter repairedAt: when a segment came in last that was behind a lost one. Where that was after the latest probe
     ///   one more is sent, for its answer may be in the queue behind such segments; each of these is sent after twice the time
-    ///   of the one before. So it is, some times and without that, where other connections have heard the peer since.
+    ///   of the one before. So it is, some times, where other connections have heard the peer since.
     mutating func advance(_ plan: ProbePlan, repairedAt: MonotonicTime?, at now: MonotonicTime) -> Step {
         if hasSentAll, count > 0, count < plan.most, !isMeasurement {
             let isRepaired = repairedAt.map { $0 > latest } ?? false
-            // Once others have heard that the path is dead it is too late to ask them.
-            let isHeardElsewhere =
-                isHeardElsewhere && !isShared && countForOthers < plan.mostForOthers
+            let isHeardElsewhere = isHeardElsewhere && countForOthers < plan.mostForOthers
             if isRepaired || isHeardElsewhere { needed = count + 1 }
             if isRepaired { repeated += 1 } else if isHeardElsewhere { countForOthers += 1 }
         }
