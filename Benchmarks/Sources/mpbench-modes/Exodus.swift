@@ -80,10 +80,13 @@ struct Exodus {
             let moved = history.compactMap { if case .moved = $0.event { $0.time } else { nil } }
             result.moved += moved
             let waits = requests.results.contains { $0[1] < 0 && $0[0] < result.end - 2 }
-            guard opened.connection != nil, waits || moved.isEmpty, result.stories.count < Self.mostStories
+            guard let connection = opened.connection, waits || moved.isEmpty,
+                result.stories.count < Self.mostStories
             else { continue }
+            let report = connection.transferReport()
             result.stories.append(
-                history.map { "\($0.time) \($0.event)" } + requests.results.map { "\($0[0]) asked, \($0[1])" }
+                ["\(report.transport), \(report.control)"] + history.map { "\($0.time) \($0.event)" }
+                    + requests.results.map { "\($0[0]) asked, \($0[1])" }
             )
         }
         return result
