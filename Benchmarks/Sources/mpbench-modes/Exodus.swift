@@ -85,7 +85,10 @@ struct Exodus {
             else { continue }
             let report = connection.transferReport()
             result.stories.append(
-                ["\(report.transport), \(report.control)"] + history.map { "\($0.time) \($0.event)" }
+                [
+                    "\(connection.establishment.map { "\($0.transport)" } ?? "unknown") at first, "
+                        + "\(report.transport) in the end, \(report.control)"
+                ] + history.map { "\($0.time) \($0.event)" }
                     + requests.results.map { "\($0[0]) asked, \($0[1])" }
             )
         }

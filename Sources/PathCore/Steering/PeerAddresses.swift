@@ -54,6 +54,8 @@ struct PeerAddresses: Sendable {
     /// A peer on the Internet knows nothing of the networks that this machine is in, and none has business with this machine.
     private func mayLead(to address: IPAddress) -> Bool {
         if address.isUnspecified || address.isMulticast { return false }
+        // What a translator makes of it leads into its own network.
+        if let inner = address.embeddedIPv4, inner.isLoopback || !mayLead(to: inner) { return false }
         if address.isLoopback { return first.address.isLoopback }
         return !address.isPrivate || first.address.isPrivate || first.address.isLoopback
     }

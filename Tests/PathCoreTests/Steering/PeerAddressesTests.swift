@@ -18,11 +18,13 @@ struct PeerAddressesTests {
 
     @Test("lead there too, once each, behind the address that was connected to")
     mutating func leads() {
-        #expect(announce(1, "203.0.113.11") && announce(2, "2001:db8::1"))
+        #expect(
+            announce(1, "203.0.113.11") && announce(2, "2001:db8::1") && announce(3, "64:ff9b::203.0.113.12"))
         #expect(!announce(1, "203.0.113.11"))
         #expect(
             peer.endpoints == [
                 Self.server, Self.endpoint("203.0.113.11"), Self.endpoint("2001:db8::1"),
+                Self.endpoint("64:ff9b::203.0.113.12"),
             ])
     }
 
@@ -46,7 +48,9 @@ struct PeerAddressesTests {
         arguments: [
             "127.0.0.1", "::1", "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "ff02::1", "169.254.1.1",
             "fe80::1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.77.1", "100.64.0.1", "fd00::1",
-            "198.51.100.2",
+            "198.51.100.2", "64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b:1::192.168.0.1",
+            "2002:a00:1::1",
+            "2002:e000:1::1",
         ])
     mutating func refused(address: String) {
         #expect(!announce(1, address))
