@@ -83,14 +83,12 @@ struct Exodus {
             guard let connection = opened.connection, waits || moved.isEmpty,
                 result.stories.count < Self.mostStories
             else { continue }
+            let first = connection.establishment.map { "\($0.transport)" } ?? "unknown"
             let report = connection.transferReport()
             result.stories.append(
-                [
-                    "\(connection.establishment.map { "\($0.transport)" } ?? "unknown") at first, "
-                        + "\(report.transport) in the end, \(report.control)"
-                ] + history.map { "\($0.time) \($0.event)" }
-                    + requests.results.map { "\($0[0]) asked, \($0[1])" }
-            )
+                ["\(first) at first, \(report.transport) in the end, \(report.control)"]
+                    + history.map { "\($0.time) \($0.event)" }
+                    + requests.results.map { "\($0[0]) asked, \($0[1])" })
         }
         return result
     }

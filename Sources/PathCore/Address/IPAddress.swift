@@ -95,16 +95,6 @@ public struct IPAddress: Sendable, Hashable {
         family == .ipv6 && high == 0 && low >> 32 == 0xFFFF
             ? IPAddress(ipv4: UInt32(truncatingIfNeeded: low)) : self
     }
-
-    /// The IPv4 address that a translator or a relay on the way makes of this one: behind the prefixes of NAT64, `64:ff9b::/96`
-    /// (RFC 6052) and `64:ff9b:1::/48` (RFC 8215, in the form that ends with the address), and in 6to4's, `2002::/16` (RFC 3056).
-    var embeddedIPv4: IPAddress? {
-        guard family == .ipv6 else { return nil }
-        if high == 0x0064_FF9B_0000_0000 && low >> 32 == 0 || high >> 16 == 0x0064_FF9B_0001 {
-            return IPAddress(ipv4: UInt32(truncatingIfNeeded: low))
-        }
-        return high >> 48 == 0x2002 ? IPAddress(ipv4: UInt32(truncatingIfNeeded: high >> 16)) : nil
-    }
 }
 
 /// An address and a port.

@@ -44,8 +44,11 @@ package struct NAT64Prefix: Sendable, Hashable {
     /// network translates (its own link's, this machine's).
     package func synthesized(_ ipv4: IPAddress) -> IPAddress? {
         guard ipv4.family == .ipv4, !ipv4.isLoopback, !ipv4.isLinkLocal else { return nil }
-        // RFC 6052 section 3.1: the well-known prefix never stands for an address that is not global.
-        if self == Self.wellKnown, Self.isPrivate(UInt32(truncatingIfNeeded: ipv4.low)) { return nil }
+        // RFC 6052 section 3.1: the well-known prefix never stands for an address that is not global: a private one, this network's,
+        // or what is beyond unicast.
+        if self == Self.wellKnown, ipv4.isPrivate || ipv4.low >> 24 == 0 || ipv4.low >> 28 >= 14 {
+            return nil
+        }
         return embedding(UInt32(truncatingIfNeeded: ipv4.low))
     }
 
@@ -61,13 +64,19 @@ package struct NAT64Prefix: Sendable, Hashable {
         return IPAddress(networkBytes: bytes)
     }
 
-    private static let wellKnown = NAT64Prefix(IPAddress(ipv6: 0x0064_FF9B_0000_0000, 0), length: 96)
-
-    /// RFC 1918, RFC 6598, this network, and what is beyond unicast.
-    private static func isPrivate(_ ipv4: UInt32) -> Bool {
-        ipv4 >> 24 == 10 || ipv4 >> 20 == 0xAC1 || ipv4 >> 16 == 0xC0A8 || ipv4 >> 22 == 0x191
-            || ipv4 >> 24 == 0 || ipv4 >> 28 >= 14
-    }
+    fileprivate static let wellKnown = NAT64Prefix(IPAddress(ipv6: 0x0064_FF9B_0000_0000, 0), length: 96)
 
     private static let lengths = [32, 40, 48, 56, 64, 96]
+}
+
+extension IPAddress {
+    /// The IPv4 address that a translator or a relay on the way makes of this one: behind NAT64's well-known prefix (RFC 6052) and
+    /// `64:ff9b:1::/48` (RFC 8215, in the form that ends with the address), and in 6to4's, `2002::/16` (RFC 3056).
+    var embeddedIPv4: IPAddress? {
+        guard family == .ipv6 else { return nil }
+        if NAT64Prefix(self, length: 96) == .wellKnown || high >> 16 == 0x0064_FF9B_0001 {
+            return IPAddress(ipv4: UInt32(truncatingIfNeeded: low))
+        }
+        return high >> 48 == 0x2002 ? IPAddress(ipv4: UInt32(truncatingIfNeeded: high >> 16)) : nil
+    }
 }

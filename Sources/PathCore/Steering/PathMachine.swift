@@ -18,6 +18,8 @@ struct PathMachine: Sendable {
     private var falseAlarms = FalseAlarms()
 
     var hasFailed: Bool { state.hasFailed }
+    /// Whether it is being probed because it is suspected or silent, and not to measure it.
+    var isProbedForTrouble: Bool { state.probing?.isMeasurement == false }
     /// Whether nothing is known against it, and it is not being probed.
     var isCalm: Bool { state.isGood && state.probing == nil }
 
@@ -29,7 +31,7 @@ struct PathMachine: Sendable {
         switch evidence {
         case .joined(let isOnly): return joined(isOnly: isOnly, at: now, tuning)
         case .progress(let isCarrying):
-            defer { if state.probing?.isMeasurement == false { state.probing = nil } }
+            defer { if isProbedForTrouble { state.probing = nil } }
             if isCarrying, case .failed(let failed) = state { return revive(failed, at: now, tuning) }
             return clear(at: now, tuning)
         case .progressBeside: return clear(at: now, tuning)

@@ -24,9 +24,7 @@ struct PathTable: Sendable {
     }
 
     /// Whether a path is being probed because it is suspected or silent.
-    var probesSuspects: Bool {
-        machines.contains { $0.state.probing.map { !$0.isMeasurement } ?? false }
-    }
+    var probesSuspects: Bool { machines.contains(where: \.isProbedForTrouble) }
 
     /// Forgets what was learnt about a path.
     mutating func reset(_ key: PathKey) { machines[key.place] = PathMachine() }

@@ -51,8 +51,7 @@ extension SteeringMachine {
     /// The paths that are suspected and probed, each with the way to the host at its end.
     package var probedPaths: [(path: PathKey, way: PathToHost)] {
         paths.keys.compactMap { path in
-            guard let probing = paths[path].state.probing, !probing.isMeasurement,
-                let data = reconciler.subflows.data(on: path)
+            guard paths[path].isProbedForTrouble, let data = reconciler.subflows.data(on: path)
             else { return nil }
             return (path, reconciler.subflows[data].way)
         }
@@ -79,30 +78,4 @@ extension SteeringMachine {
             return (subflow.way, SignOfLife(at: time, answerTime: answerTime))
         }
     }
-}
-
-/// What shows that a host can be heard: something new came in from there.
-package struct SignOfLife: Sendable, Hashable {
-    /// When.
-    package var at: MonotonicTime
-    /// How long an answer takes at most over this way now; zero where that is not known.
-    package var answerTime: Duration
-
-    package init(at time: MonotonicTime, answerTime: Duration) {
-        (at, self.answerTime) = (time, answerTime)
-    }
-}
-
-/// An interface, and a host that is reached over it.
-package struct PathToHost: Sendable, Hashable {
-    package var interface: InterfaceIndex
-    package var remote: IPAddress
-
-    package init(_ interface: InterfaceIndex, _ remote: IPAddress) {
-        (self.interface, self.remote) = (interface, remote)
-    }
-}
-
-extension Subflow {
-    var way: PathToHost { PathToHost(route.interface, remote.address) }
 }

@@ -172,7 +172,7 @@ extension SteeringMachine {
         let trip = tuning.roundTrip(of: time, known: paths[path].latency)
         paths[path].noteLatency(trip, at: now, tuning)
         if paths[path].hasFailed { return paths[path].wakeUp(at: now) }
-        let wasAsked = paths[path].state.probing.map { !$0.isMeasurement } ?? false
+        let wasAsked = paths[path].isProbedForTrouble
         paths[path].endProbing()
         weigh(.probeAnswered, on: path, at: now)
         guard let data = reconciler.subflows.data(on: path) else { return }
