@@ -8,12 +8,13 @@ examples:
   mpbench --compare old.json new.json  what changed beyond the noise
   mpbench --compare old.json --rows 'aggregate*'    the same, with new runs
   mpbench --readme results.json        writes the results into README.md
-  mpbench endurance                    no measure: one transfer through a hundred faults (endurance --help)
 
 The table says of each figure its goal, and of each contender the median (or the quantile that is named), the
 quartiles, the worst sample and how many there were, and how many times better this library is: the median of the
 runs' ratios. Contenders that are not installed are left out, with the command that installs them.
 Exit status: 0 done, whatever was missed; 1 nothing could be measured; 2 usage; 130 interrupted.
+
+commands beside the table, each with arguments of its own (`mpbench COMMAND --help`):
 """
 import argparse
 import datetime
@@ -31,11 +32,13 @@ from .compare import compare
 from .lab import Lab
 from .series import PICTURES
 
+SUBCOMMANDS = {"endurance": endurance}
+
 
 def main():
     environment.prepare()
-    if sys.argv[1:2] == ["endurance"]:
-        return endurance.main(sys.argv[2:])
+    if sys.argv[1:] and sys.argv[1] in SUBCOMMANDS:
+        sys.exit(SUBCOMMANDS[sys.argv[1]].main(sys.argv[2:]))
     options = arguments()
     if options.readme:
         return table.write_readme(environment.BENCHMARKS / "README.md", load(options.readme))
@@ -69,7 +72,8 @@ def main():
 
 def arguments():
     summary, _, rest = __doc__.partition("\n\n")
-    parser = argparse.ArgumentParser(prog="mpbench", description=summary, epilog=rest,
+    summaries = "\n".join(f"  {name:20}{module.__doc__.partition(chr(10))[0]}" for name, module in SUBCOMMANDS.items())
+    parser = argparse.ArgumentParser(prog="mpbench", description=summary, epilog=f"{rest}{summaries}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a part of the rows, three runs each")

@@ -5,10 +5,11 @@ import sys
 
 SUITE = pathlib.Path(__file__).resolve().parent
 BENCHMARKS = SUITE.parent
+PROJECT = BENCHMARKS.parent
 PROGRAMS = SUITE / "programs"
 PEERS = BENCHMARKS / "Peers"
 # What `make bench` builds: the commands, and the benchmarks' own programs.
-COMMANDS = BENCHMARKS.parent / ".build/release"
+COMMANDS = PROJECT / ".build/release"
 OWN_COMMANDS = BENCHMARKS / ".build/release"
 # What scripts/setup.sh installs from PyPI, for this package and for the peers that are programs in Python.
 PACKAGES = BENCHMARKS / ".build/peers"

@@ -1,4 +1,6 @@
-"""Figures of one run's samples."""
+"""Figures of one run's samples, and of several runs."""
+import math
+import statistics
 
 
 def quantile(values, share):
@@ -41,3 +43,14 @@ def on_wire(result, name, start=0, end=-1):
     def total(look):
         return look[name]["received"] + look[name]["sent"]
     return total(result["interfaces"][end]) - total(result["interfaces"][start])
+
+
+def median(runs, key):
+    """The median of the runs that have such a figure; not a number where none has it."""
+    values = [run[key] for run in runs if run[key] is not None]
+    return statistics.median(values) if values else math.nan
+
+
+def between(values, form=""):
+    """The least and the greatest, in words."""
+    return f"{min(values):{form}} to {max(values):{form}}"

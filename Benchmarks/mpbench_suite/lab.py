@@ -1,4 +1,6 @@
 """Runs programs in the client host of a lab, mpbench-modes above all."""
+import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -21,6 +23,9 @@ PATH_MANAGERS = ("kernel", "mptcpd-addr_adv", "mptcpd-sspi")
 # Congestion controls at the sending end. A namespace's sysctl takes only those that the machine allows everybody, a
 # socket in a namespace of its own any that the kernel has: so it is an option of the socket.
 SENDERS = ("bbr", "cubic", "reno")
+ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+# The process groups of `call` that have not ended.
+RUNNING = set()
 # What can go wrong with a run.
 RUN_ERRORS = (RuntimeError, subprocess.SubprocessError, OSError, ValueError, KeyError, IndexError)
 
@@ -45,13 +50,16 @@ def call(command, limit, **more):
     group is ended."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, **more)
+    RUNNING.add(process.pid)
     try:
         output, errors = process.communicate(timeout=limit)
     except BaseException:
         end(process)
         raise
+    finally:
+        RUNNING.discard(process.pid)
     if process.returncode != 0:
-        raise RuntimeError(f"status {process.returncode}: {errors.strip()[-400:]}")
+        raise RuntimeError(f"status {process.returncode}: {(errors.strip() or output.strip())[-400:]}")
     return output
 
 
@@ -66,6 +74,38 @@ def end(process):
             continue
 
 
+def side_by_side(function, jobs, count):
+    """The results of a function for each job, in their order, so many jobs at a time. Where this program is interrupted,
+    the jobs that wait are left out, and what the others have called is ended."""
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        try:
+            yield from pool.map(function, jobs)
+        except BaseException:
+            for number in list(RUNNING):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(number, signal.SIGTERM)
+            raise
+
+
+def allowed_senders():
+    """The congestion controls that the machine allows every process."""
+    return ALLOWED.read_text().split()
+
+
+def facts(output):
+    """What a probe of the project printed, a name and a value in each line: all values of each name."""
+    found = {}
+    for line in output.splitlines():
+        name, _, value = line.partition(" ")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def in_lab(mplab, options, words, limit, **more):
+    """What a program prints in the client host of a lab of its own."""
+    return call([str(mplab), "run", "--quiet", *options, "--", *words], limit, **more)
+
+
 class Lab:
     """- commands, own_commands: the folders of the project's commands and of the benchmarks' own
     - folder: for a run's files"""
@@ -78,13 +118,13 @@ class Lab:
         own = self.own_commands / name
         return str(own if own.exists() else self.commands / name)
 
-    def execute(self, scenario, words, limit, *options):
-        """What a program in the client host prints."""
+    def execute(self, scenario, words, limit, *options, **more):
+        """What a program in the client host prints; `more` as in `call`."""
         path = self.folder / "scenario"
         path.write_text(scenario)
         # Another seed each time, or each run would lose the same packets.
-        return call([self.command("mplab"), "run", "--quiet", "--scenario", str(path), "--seed",
-                     str(random.getrandbits(31)), *options, "--", *words], limit)
+        return in_lab(self.command("mplab"), ["--scenario", str(path), "--seed", str(random.getrandbits(31)), *options],
+                      words, limit, **more)
 
     def run(self, network, who, load, seconds, faults=(), extra=(), count=None, backup=True, limit=None,
             settle=None, listener=None, watch=False):

@@ -3,9 +3,9 @@ import shlex
 import subprocess
 import sys
 
-from .environment import BENCHMARKS, PROGRAMS
+from .environment import PROGRAMS, PROJECT
 
-SERVER = BENCHMARKS.parent / "scripts/hls-server.py"
+SERVER = PROJECT / "scripts/hls-server.py"
 # kbit/s.
 RATES = (400, 800, 1600, 3200, 4800)
 URL = "http://server:8080/master.m3u8"

@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 
 from .. import streams
-from ..lab import call
+from ..lab import in_lab
 from ..row import Metric, Row
 
 SECONDS, DEADLINE = 60, 120
@@ -22,8 +22,8 @@ def playing(scenario, title, goal):
             streams.make_ladder(known["ladder"], SECONDS)
         player = "mpstream" if contender == "ours" else contender
         command = lab.command("mpstream") if contender == "ours" else contender
-        output = call([lab.command("mplab"), "run", "--quiet", "--scenario", scenario, "--serve",
-                       streams.serving(known["ladder"]), "--", *streams.playing(player, command, SECONDS, DEADLINE)], DEADLINE + 60)
+        output = in_lab(lab.command("mplab"), ["--scenario", scenario, "--serve", streams.serving(known["ladder"])],
+                        streams.playing(player, command, SECONDS, DEADLINE), DEADLINE + 60)
         result = json.loads(output.splitlines()[-1])
         startup = DEADLINE if result["startup"] is None else result["startup"]
         return {"stalled": result["stalled"], "startup": startup * 1000, "rate": streams.rate(player, result) / 1e6}, result
