@@ -1,7 +1,8 @@
 """What the command `mpbench` is made of.
 
 command      the command line: choosing rows, measuring, printing
-endurance    `mpbench endurance`: one transfer through a hundred faults; usage: what such a command line begins with
+endurance, app_figures    each a command beside the table, which its docstring describes
+usage        what the command line of such a command begins with
 catalogue    all rows in the table's order
 rows/        the rows, a module for each group
 row          what a row and a metric are

@@ -26,13 +26,13 @@ import sys
 import tempfile
 import time
 
-from . import contenders, endurance, environment, judging, machine, runner, table, traces
+from . import app_figures, contenders, endurance, environment, judging, machine, runner, table, traces
 from .catalogue import QUICK, all_rows
 from .compare import compare
 from .lab import Lab
 from .series import PICTURES
 
-SUBCOMMANDS = {"endurance": endurance}
+SUBCOMMANDS = {"endurance": endurance, "app-figures": app_figures}
 
 
 def main():
