@@ -26,13 +26,15 @@ import sys
 import tempfile
 import time
 
-from . import app_figures, contenders, endurance, environment, judging, machine, runner, table, traces
+from . import app_figures, broker_holds, broker_stalls, endurance
+from . import contenders, environment, judging, machine, runner, table, traces
 from .catalogue import QUICK, all_rows
 from .compare import compare
 from .lab import Lab
 from .series import PICTURES
 
-SUBCOMMANDS = {"endurance": endurance, "app-figures": app_figures}
+SUBCOMMANDS = {"endurance": endurance, "app-figures": app_figures, "broker-stalls": broker_stalls,
+               "broker-holds": broker_holds}
 
 
 def main():

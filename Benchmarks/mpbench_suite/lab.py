@@ -75,8 +75,8 @@ def end(process):
 
 
 def side_by_side(function, jobs, count):
-    """The results of a function for each job, in their order, so many jobs at a time. Where this program is interrupted,
-    the jobs that wait are left out, and what the others have called is ended."""
+    """The results of a function for each job, in their order, so many jobs at a time. Where this program is
+    interrupted, the jobs that wait are left out, and what the others have called is ended."""
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
         try:
             yield from pool.map(function, jobs)
