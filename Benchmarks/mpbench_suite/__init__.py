@@ -1,7 +1,7 @@
 """What the command `mpbench` is made of.
 
 command      the command line: choosing rows, measuring, printing
-endurance, app_figures, broker_holds, broker_stalls
+endurance, app_figures, broker_holds, broker_stalls, programs_endurance
              each a command beside the table, which its docstring describes
 usage        what the command line of such a command begins with
 catalogue    all rows in the table's order

@@ -1,15 +1,15 @@
-#!/usr/bin/env python3
-"""What mprun bears, in a lab: kills of its own processes, many sockets at once, and a long run. Run it so:
+"""What mprun bears: kills of its own processes, many sockets at once, and a long run.
 
-mplab run --quiet -- Benchmarks/programs-endurance --bin FOLDER [--kills N] [--sockets N] [--connections N] [--idle SECONDS]
+To be run in a lab: mplab run --quiet -- Benchmarks/mpbench programs-endurance --bin FOLDER
 
-- kills: SIGKILL for the trap or the policy at random moments, while a program makes, connects and uses sockets without a break;
-  no call may fail, and sockets made after that are MPTCP again.
+FOLDER holds mprun and trap-probe (`swift build -c release` of these products).
+
+- kills: SIGKILL for the trap or the policy at random moments, while a program makes, connects and uses sockets without
+  a break; no call may fail, and sockets made after that are MPTCP again.
 - sockets: so many in 32 threads; then what trap and policy have open, and their memory, beside before.
 - connections: so many, one after the other; memory again, in ten steps.
 - idle: what all processes of a run that does nothing have used of a CPU.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -18,6 +18,8 @@ import re
 import signal
 import subprocess
 import time
+
+from . import usage
 
 SERVER = ("203.0.113.10", "7")
 
@@ -52,15 +54,16 @@ def ticks(numbers):
     return sum(int(line[11]) + int(line[12]) for line in words)
 
 
-def start(words, *command):
-    return subprocess.Popen([f"{words.bin}/mprun", "-q", "--", *command], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
+def start(binaries, *command):
+    return subprocess.Popen([f"{binaries}/mprun", "-q", "--", *command], stdout=subprocess.PIPE, stdin=subprocess.PIPE,
+                            text=True)
 
 
-def kills(words):
-    run = start(words, f"{words.bin}/trap-probe", "calls", str(words.kills * 0.95 + 2), *SERVER)
+def kills(options):
+    run = start(options.bin, f"{options.bin}/trap-probe", "calls", str(options.kills * 0.95 + 2), *SERVER)
     time.sleep(0.5)
     killed = {"path-trap": 0, "path-policy": 0}
-    while sum(killed.values()) < words.kills and run.poll() is None:
+    while sum(killed.values()) < options.kills and run.poll() is None:
         time.sleep(random.uniform(0, 0.15))
         name = random.choice(list(killed))
         number = children(run.pid).get(name)
@@ -80,8 +83,8 @@ def calm(run):
             return
 
 
-def sockets(words):
-    run = start(words, "sh", "-c", f"while read line; do '{words.bin}/trap-probe' $line; done")
+def sockets(options):
+    run = start(options.bin, "sh", "-c", f"while read line; do '{options.bin}/trap-probe' $line; done")
 
     def ask(line):
         print(line, file=run.stdin, flush=True)
@@ -90,36 +93,32 @@ def sockets(words):
         return answer
     result = {"first": ask("threads 32 320"), "before": state(run)}
     for name in ("once", "twice", "thrice"):
-        result[name] = ask(f"threads 32 {words.sockets}"), state(run)
+        result[name] = ask(f"threads 32 {options.sockets}"), state(run)
     steps = []
     for _ in range(10):
-        answer = ask(f"connections {words.connections // 10} {SERVER[0]} {SERVER[1]}")
+        answer = ask(f"connections {options.connections // 10} {SERVER[0]} {SERVER[1]}")
         steps.append([answer, state(run)])
     result["connections"] = steps
     everything = children(run.pid) | {"mprun": run.pid}
     before, begun = ticks(everything.values()), time.monotonic()
-    time.sleep(words.idle)
+    time.sleep(options.idle)
     after = ticks(everything.values())
-    result["idle"] = {"processes": list(everything), "seconds": round(time.monotonic() - begun, 1), "ticks": after - before}
+    result["idle"] = {"processes": list(everything), "seconds": round(time.monotonic() - begun, 1),
+                      "ticks": after - before}
     run.stdin.close()
     run.wait()
     return result
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
+def main(words):
+    parser = usage.parser("programs-endurance", __doc__)
+    usage.add_commands(parser)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--sockets", type=int, default=10_000)
     parser.add_argument("--connections", type=int, default=20_000)
     parser.add_argument("--idle", type=float, default=10)
-    words = parser.parse_args()
-    words.bin = words.bin.resolve()
-    if words.kills:
-        print(json.dumps({"kills": kills(words)}), flush=True)
-    for key, value in sockets(words).items():
+    options = parser.parse_args(words)
+    if options.kills:
+        print(json.dumps({"kills": kills(options)}), flush=True)
+    for key, value in sockets(options).items():
         print(json.dumps({key: value}), flush=True)
-
-
-if __name__ == "__main__":
-    main()
