@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-from . import app_figures, broker_holds, broker_stalls, endurance, programs_compare, programs_endurance
+from . import app_figures, broker_holds, broker_stalls, endurance, programs_compare, programs_endurance, stream_compare
 from . import contenders, environment, judging, machine, runner, table, traces
 from .catalogue import QUICK, all_rows
 from .compare import compare
@@ -35,7 +35,7 @@ from .series import PICTURES
 
 SUBCOMMANDS = {"endurance": endurance, "app-figures": app_figures, "broker-stalls": broker_stalls,
                "broker-holds": broker_holds, "programs-compare": programs_compare,
-               "programs-endurance": programs_endurance}
+               "programs-endurance": programs_endurance, "stream-compare": stream_compare}
 
 
 def main():

@@ -1,4 +1,5 @@
-"""Draws what two players of one stream had ahead of them, and in which variant, from what stream-compare measured."""
+"""Draws what two players of one stream had ahead of them, and in which variant, as `mpbench stream-compare` measured it.
+"""
 import pathlib
 
 from .pictures import FAINT, STYLE, matplotlib, pyplot, save, titled

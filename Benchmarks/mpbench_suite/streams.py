@@ -1,4 +1,4 @@
-"""A ladder of HLS variants, and what plays it in a lab: for the rows of streams, and for stream-compare."""
+"""A ladder of HLS variants, and what plays it in a lab: for the rows of streams, and for stream_compare."""
 import shlex
 import subprocess
 import sys
