@@ -1,7 +1,7 @@
 """What the command `mpbench` is made of.
 
 command      the command line: choosing rows, measuring, printing
-endurance, app_figures, broker_holds, broker_stalls, programs_compare, programs_endurance, stream_compare
+endurance, app_figures, broker_holds, broker_stalls, programs_compare, programs_endurance, stream_compare, sync_compare
              each a command beside the table, which its docstring describes
 unchanged    for programs_compare: the programs that know nothing of paths, and their server
 streams, stream_picture    for stream_compare and the rows of streams: the ladder, and the picture

@@ -26,7 +26,8 @@ import sys
 import tempfile
 import time
 
-from . import app_figures, broker_holds, broker_stalls, endurance, programs_compare, programs_endurance, stream_compare
+from . import app_figures, broker_holds, broker_stalls, endurance
+from . import programs_compare, programs_endurance, stream_compare, sync_compare
 from . import contenders, environment, judging, machine, runner, table, traces
 from .catalogue import QUICK, all_rows
 from .compare import compare
@@ -35,7 +36,8 @@ from .series import PICTURES
 
 SUBCOMMANDS = {"endurance": endurance, "app-figures": app_figures, "broker-stalls": broker_stalls,
                "broker-holds": broker_holds, "programs-compare": programs_compare,
-               "programs-endurance": programs_endurance, "stream-compare": stream_compare}
+               "programs-endurance": programs_endurance, "stream-compare": stream_compare,
+               "sync-compare": sync_compare}
 
 
 def main():
