@@ -2,11 +2,11 @@
 
 To be run by root in a lab: mplab run --quiet -- Benchmarks/mpbench broker-holds --bin FOLDER
 
-FOLDER holds mpathd and broker-probe (`swift build -c release` of these products). mpathd has CAP_NET_ADMIN and nothing
-else, its clients have no right, and the client that holds a socket's lock has CAP_SYS_PTRACE for it. A row is so many
-prepares of one client: alone, on one processor with mpathd or on another; beside four processes that make plain MPTCP
-connections; beside two that flood mpathd; and beside one that holds the locks of its sockets, one after the other, with
-how long the setting was changed meanwhile. Times are µs from request to answer.
+FOLDER holds mpathd and broker-probe (`swift build -c release` of these products). mpathd has CAP_NET_ADMIN and
+nothing else, its clients have no right, and the client that holds a socket's lock has CAP_SYS_PTRACE for it. A row is
+so many prepares of one client: alone, on one processor with mpathd or on another; beside four processes that make
+plain MPTCP connections; beside two that flood mpathd; and beside one that holds the locks of its sockets, one after
+the other, with how long the setting was changed meanwhile. Times are µs from request to answer.
 """
 import json
 import os

@@ -2,11 +2,10 @@
 
 A program without rights has mpathd steer; the same program with CAP_NET_ADMIN steers itself, in turn with it. FOLDER
 holds mplab, mpathd and modeprobe (`swift build -c release` of these products). A row is a fault and a load: `dead`
-loses all packets in silence, `link` goes down; requests of 200 bytes every 20 ms, an upload, a download, and
-requests whose cellular path is expensive, so that it is joined only after the fault. Queues hold 20 ms. A congestion
-control that the machine reserves to the privileged (net.ipv4.tcp_allowed_congestion_control) is the server's
-alone, and there are no uploads under it. A pause is the longest wait for an answer, for new bytes, or for the peer to
-acknowledge any.
+loses all packets in silence, `link` goes down; requests of 200 bytes every 20 ms, an upload, a download, and requests
+whose cellular path is expensive, so that it is joined only after the fault. Queues hold 20 ms. A congestion control
+that the machine reserves to the privileged (net.ipv4.tcp_allowed_congestion_control) is the server's alone, and there
+are no uploads under it. A pause is the longest wait for an answer, for new bytes, or for the peer to acknowledge any.
 
 Exit status: 0 where every run was steered as it has to be and came whole, else 1.
 """

@@ -2,8 +2,8 @@
 
 A fault of a random kind happens every two seconds, and every byte is compared by checksum. FOLDER holds mplab and
 mpconnect. Faults: blackholes (either or both directions), link down, address removed, route withdrawn, 30 % loss, a
-round trip of 400 ms, a translator that forgets. Each ends after 0.5 to 1.8 s, and both paths are hit. Exit
-status: 0 where all transfers came through whole, else 1.
+round trip of 400 ms, a translator that forgets. Each ends after 0.5 to 1.8 s, and both paths are hit. Exit status: 0
+where all transfers came through whole, else 1.
 """
 import functools
 import hashlib

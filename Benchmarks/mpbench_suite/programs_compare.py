@@ -1,11 +1,12 @@
 """How long programs that know nothing of paths stand still when Wi-Fi fails.
 
 Each fetches a file in the lab, and Wi-Fi fails in the middle. FOLDER holds mplab, mpconnect and mprun, and mpathd for
-`--way mprun-mpathd`. Each program runs alone; under mptcpize, with cellular as the kernel's backup endpoint; and under
-mprun. Beside them stands mpconnect, which is the library itself, and git and rsync whose connections are made by
-mpconnect: theirs have more to them than one answer. A pause is the longest time in which the kernel has no new byte in
-order for the program, after the fault and before the end of the file, looked at every 2 ms (sock_diag(7)), the same for
-all. A program that has not got the whole file 10 s after the fault is ended, and its pause has lasted until then.
+`--way mprun-mpathd`. Each program runs alone; under mptcpize, with cellular as the kernel's backup endpoint; and
+under mprun. Beside them stands mpconnect, which is the library itself, and git and rsync whose connections are made
+by mpconnect: theirs have more to them than one answer. A pause is the longest time in which the kernel has no new
+byte in order for the program, after the fault and before the end of the file, looked at every 2 ms (sock_diag(7)),
+the same for all. A program that has not got the whole file 10 s after the fault is ended, and its pause has lasted
+until then.
 """
 import json
 import pathlib

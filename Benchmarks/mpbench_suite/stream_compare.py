@@ -1,8 +1,8 @@
 """What a viewer of one ladder of HLS variants sees, by mpstream and by FFmpeg's HLS client.
 
 FOLDER holds mplab and mpstream. Each run is in a lab of its own. A player that has not got everything by the deadline
-has stalled until then (marked >=). FFmpeg plays the highest variant, as ffplay and mpv do; its HLS client never changes
-it.
+has stalled until then (marked >=). FFmpeg plays the highest variant, as ffplay and mpv do; its HLS client never
+changes it.
 """
 import json
 import pathlib

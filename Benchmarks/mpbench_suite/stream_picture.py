@@ -1,5 +1,4 @@
-"""Draws what two players of one stream had ahead of them, and in which variant, as `mpbench stream-compare` measured it.
-"""
+"""Draws what two players of one stream had ahead of them, and in which variant, from what stream_compare measured."""
 import pathlib
 
 from .pictures import FAINT, STYLE, matplotlib, pyplot, save, titled
