@@ -75,7 +75,10 @@ struct MPRun: ParsableCommand {
     @Flag(help: "Print a report at the end: each connection, its bytes by path, its moves.")
     var report = false
 
-    @Flag(help: "Print events and the report as one JSON object a line.")
+    @Flag(
+        help:
+            "Print events and the report as one JSON object a line; its time is in seconds of CLOCK_MONOTONIC."
+    )
     var json = false
 
     @Flag(name: .shortAndLong, help: "Print events as they happen.")
