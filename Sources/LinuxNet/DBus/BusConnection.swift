@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import PathCore
 
-/// A client's connection to a message bus, which lives on the event thread.
+/// A client's connection to a message bus, which lives on an event thread.
 ///
 /// It never waits: the connection opens, authenticates and sends as its descriptor allows. Subscriptions and
 /// calls may be made right after `init`; they leave once the bus has let us in. No
@@ -38,6 +38,7 @@ final class BusConnection {
 
     private let library: SystemdLibrary
     private let bus: SystemdLibrary.Bus
+    private let thread: EventThread
     private let batchEnded: () -> Void
     private let ended: (SystemError) -> Void
     private var handlers: [Handler] = []
@@ -48,13 +49,14 @@ final class BusConnection {
 
     /// - Parameters:
     ///   - address: of a Unix socket; see `BusAddress`.
+    ///   - thread: where this is called.
     ///   - batchEnded: called after messages were handled.
     ///   - ended: called once, when the connection is lost or was not let in.
     init(
-        _ library: SystemdLibrary, address: String, batchEnded: @escaping () -> Void,
-        ended: @escaping (SystemError) -> Void
+        _ library: SystemdLibrary, address: String, on thread: EventThread,
+        batchEnded: @escaping () -> Void, ended: @escaping (SystemError) -> Void
     ) throws(SystemError) {
-        EventThread.shared.checkIsolated()
+        thread.checkIsolated()
         var made: SystemdLibrary.Bus?
         try Self.check("make a bus connection", library.new(&made))
         guard let bus = made else { throw SystemError("make a bus connection", errno: ENOMEM) }
@@ -67,7 +69,8 @@ final class BusConnection {
             _ = library.unref(bus)
             throw error
         }
-        (self.library, self.bus, self.batchEnded, self.ended) = (library, bus, batchEnded, ended)
+        (self.library, self.bus, self.thread) = (library, bus, thread)
+        (self.batchEnded, self.ended) = (batchEnded, ended)
     }
 
     /// Calls a handler for every message that a D-Bus match rule fits. A rule the bus refuses ends the
@@ -112,8 +115,8 @@ final class BusConnection {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        if let registration { EventThread.shared.remove(registration.token) }
-        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        if let registration { thread.remove(registration.token) }
+        if let timer { thread.cancelTimer(timer.token) }
         (registration, timer) = (nil, nil)
         // Within a callback sd-bus still needs it.
         if !isProcessing { release() }
@@ -163,10 +166,10 @@ final class BusConnection {
             return processLater()
         }
         if registration?.descriptor != descriptor || registration?.events != events {
-            if let registration { EventThread.shared.remove(registration.token) }
+            if let registration { thread.remove(registration.token) }
             registration = nil
             do throws(SystemError) {
-                let token = try EventThread.shared.add(
+                let token = try thread.add(
                     descriptor, for: EventThread.Readiness(rawValue: UInt32(truncatingIfNeeded: events))
                 ) { [unowned self] _ in process() }
                 registration = (token, descriptor, events)
@@ -183,12 +186,12 @@ final class BusConnection {
 
     private func setTimer(_ deadline: UInt64) {
         guard timer?.deadline != deadline else { return }
-        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        if let timer { thread.cancelTimer(timer.token) }
         timer = nil
         guard deadline != .max else { return }
         let time = MonotonicTime.zero.advanced(by: .microseconds(Int64(clamping: deadline)))
         // Not before now, so that other timers that are due have their turn.
-        let token = EventThread.shared.schedule(at: max(time, .now)) { [unowned self] in
+        let token = thread.schedule(at: max(time, .now)) { [unowned self] in
             timer = nil
             process()
         }
@@ -196,8 +199,8 @@ final class BusConnection {
     }
 
     private func stopWatching() {
-        if let registration { EventThread.shared.remove(registration.token) }
-        if let timer { EventThread.shared.cancelTimer(timer.token) }
+        if let registration { thread.remove(registration.token) }
+        if let timer { thread.cancelTimer(timer.token) }
         (registration, timer) = (nil, nil)
     }
 

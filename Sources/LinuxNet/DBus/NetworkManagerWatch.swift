@@ -34,7 +34,7 @@ package actor NetworkManagerWatch {
         package var failures = 0
     }
 
-    package nonisolated let unownedExecutor = EventThread.shared.asUnownedSerialExecutor()
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private struct Shared {
         var status = Status.idle
@@ -44,6 +44,7 @@ package actor NetworkManagerWatch {
 
     /// What can be asked from any thread.
     private nonisolated let shared = Locked(Shared())
+    private nonisolated let thread: EventThread
     private let addresses: [String]
     private let onChange: @Sendable ([String: NetworkManagerDevice]) -> Void
 
@@ -68,12 +69,15 @@ package actor NetworkManagerWatch {
 
     /// - Parameters:
     ///   - address: of the bus; nil for the system's, or what DBUS_SYSTEM_BUS_ADDRESS says.
-    ///   - onChange: called on the event thread with all devices by the names of their interfaces, first when
+    ///   - thread: where the connection lives.
+    ///   - onChange: called on that thread with all devices by the names of their interfaces, first when
     ///     it is known what NetworkManager says or that there is nothing to be known, then at every change.
     package init(
-        address: String? = nil, onChange: @escaping @Sendable ([String: NetworkManagerDevice]) -> Void
+        address: String? = nil, on thread: EventThread,
+        onChange: @escaping @Sendable ([String: NetworkManagerDevice]) -> Void
     ) {
         addresses = BusAddress.candidates(address)
+        self.thread = thread
         self.onChange = onChange
     }
 
@@ -82,7 +86,7 @@ package actor NetworkManagerWatch {
 
     package nonisolated func start() {
         setStatus(.connecting)
-        EventThread.shared.submit {
+        thread.submit {
             self.assumeIsolated { $0.loadLibrary() }
         }
     }
@@ -93,7 +97,7 @@ package actor NetworkManagerWatch {
         do throws(SystemError) {
             try BlockingCalls.resolver.submit {
                 let library = Result { () throws(SystemdLibrary.Missing) in try SystemdLibrary.load() }
-                EventThread.shared.submit {
+                self.thread.submit {
                     self.assumeIsolated { $0.begin(library) }
                 }
             }
@@ -108,7 +112,7 @@ package actor NetworkManagerWatch {
             shared.isStopped = true
             shared.status = .idle
         }
-        EventThread.shared.submit {
+        thread.submit {
             self.assumeIsolated { $0.disconnect() }
         }
     }
@@ -142,7 +146,8 @@ package actor NetworkManagerWatch {
         do throws(SystemError) {
             // The connection keeps this object, until `disconnect`.
             let connection = try BusConnection(
-                library, address: address, batchEnded: { self.batchEnded() }, ended: { self.lost($0) })
+                library, address: address, on: thread, batchEnded: { self.batchEnded() },
+                ended: { self.lost($0) })
             self.connection = connection
             try subscribe(connection)
             // Asked for after the subscriptions: a change that is not in the answer comes as a signal.
@@ -190,11 +195,11 @@ package actor NetworkManagerWatch {
     private func later(
         _ delay: Duration, _ body: @escaping @Sendable (isolated NetworkManagerWatch) -> Void
     ) -> EventThread.Token {
-        EventThread.shared.schedule(at: MonotonicTime.now.advanced(by: delay)) { body(self) }
+        thread.schedule(at: MonotonicTime.now.advanced(by: delay)) { body(self) }
     }
 
     private func cancel(_ timer: inout EventThread.Token?) {
-        if let token = timer { EventThread.shared.cancelTimer(token) }
+        if let token = timer { thread.cancelTimer(token) }
         timer = nil
     }
 

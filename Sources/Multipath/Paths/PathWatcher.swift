@@ -134,7 +134,7 @@ actor PathWatcher {
             channel.runtime.load.listen(self) { [weak watch] isActive in watch?.watchSignal(isActive) }
         }
         if configuration.asksNetworkManager {
-            let watch = NetworkManagerWatch { [weak self] devices in
+            let watch = NetworkManagerWatch(on: thread) { [weak self] devices in
                 self?.assumeIsolated { watcher in
                     watcher.managed = devices
                     watcher.hintsChanged()

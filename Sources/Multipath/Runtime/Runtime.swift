@@ -6,8 +6,7 @@ package final class Runtime: Sendable {
     /// The one that all monitors share unless they are given another.
     package static let process = Runtime(thread: .shared)
 
-    /// Where netlink, races, timers and machines live. NetworkManager's D-Bus connection lives on
-    /// `EventThread.shared`: a monitor of another thread's must not ask it.
+    /// Where netlink, NetworkManager's D-Bus connection, races, timers and machines live.
     package let thread: EventThread
     let deferredStarts: DeferredStarts
     let steering: SteeringRegistry

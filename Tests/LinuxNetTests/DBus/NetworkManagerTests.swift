@@ -143,7 +143,7 @@ final class WatchedFacts: Sendable {
 
     init(_ address: String) {
         let deliveries = Locked<[(time: ContinuousClock.Instant, facts: Facts)]>([])
-        watch = NetworkManagerWatch(address: address) { facts in
+        watch = NetworkManagerWatch(address: address, on: .shared) { facts in
             deliveries.withLock { $0.append((.now, facts)) }
         }
         self.deliveries = deliveries
