@@ -211,11 +211,12 @@ struct Session: Sendable {
     private func tell(_ event: ConnectionEvent) {
         switch event {
         // The establishment was told with what TLS found; the report is the last word.
-        case .established, .fallback, .closed: break
+        case .established, .closed: break
+        case .fallback(let reason) where reason != .afterHandshake: break
         // It guards money: a person who did not ask for events is told, too.
         case .pathNotAllowed: console.event(event.name, event.fields, text: "\(event)", always: true)
         case .waiting(let omissions): console.waiting(omissions, always: false)
-        case .viabilityChanged, .betterPathAvailable, .pathChanged, .steering, .dropped:
+        case .fallback, .viabilityChanged, .betterPathAvailable, .pathChanged, .steering, .dropped:
             console.event(event.name, event.fields, text: "\(event)")
         }
     }

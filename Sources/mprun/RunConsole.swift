@@ -36,9 +36,11 @@ struct RunConsole: ProgramConsole {
 
     func event(_ happened: ConnectionEvent, of socket: ProgramSocket) {
         switch happened {
-        case .established, .closed, .fallback: return
-        case .viabilityChanged, .betterPathAvailable, .pathChanged, .pathNotAllowed, .waiting, .steering,
-            .dropped:
+        case .established, .closed: return
+        // Told as it connected.
+        case .fallback(let reason) where reason != .afterHandshake: return
+        case .fallback, .viabilityChanged, .betterPathAvailable, .pathChanged, .pathNotAllowed, .waiting,
+            .steering, .dropped:
             event(
                 happened.name, happened.fields.merging(socket.fields) { own, _ in own },
                 "\(socket.title): \(happened)")

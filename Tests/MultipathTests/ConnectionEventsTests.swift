@@ -121,6 +121,17 @@ struct ConnectionEventsTests {
         #expect(Self.read(&machine, consumer) == [.dropped(Machine.limit + 1), .closed(Self.report), nil])
     }
 
+    @Test("tell a late consumer that the connection has fallen back since its handshake")
+    func lateFallback() {
+        var (machine, report) = (Machine(), Self.establishment)
+        report.transport = .mptcp
+        _ = machine.begin(report, closing: { Self.report })
+        #expect(Self.read(&machine, machine.addConsumer()) == [.established(report)])
+        _ = machine.add(.fallback(.afterHandshake))
+        let state: [ConnectionEvent?] = [.established(report), .fallback(.afterHandshake)]
+        #expect(Self.read(&machine, machine.addConsumer()) == state)
+    }
+
     @Test("wait for the beginning, and wake the waiting consumers with the first one")
     func beforeTheBeginning() {
         var machine = Machine()

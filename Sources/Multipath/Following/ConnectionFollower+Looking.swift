@@ -22,7 +22,7 @@ extension ConnectionFollower {
                 return .closed
             }
             state.glancedSince = nil
-            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+            book(sample, .known, &state)
             keepSendBuffer(&state, sample)
             // Only suspicion has to know it, which there is none of where nothing waits.
             if glances || !mayGlance { state.socket?.notePeersEnd(in: &sample) }
@@ -106,7 +106,7 @@ extension ConnectionFollower {
     func subflowEnded(_ cookie: UInt64, _ last: SubflowSample) {
         state.withLock { state in
             guard let sample = state.socket?.ended(cookie, last) else { return }
-            state.meter.ingest(sample, naming: .known) { monitor.latestPath }
+            book(sample, .known, &state)
         }
     }
 
@@ -167,8 +167,22 @@ extension ConnectionFollower {
     @discardableResult
     func sample(_ state: inout State, _ naming: TransferMeter.Naming) -> TransportSample? {
         guard let sample = state.socket?.sample() else { return nil }
-        state.meter.ingest(sample, naming: naming) { monitor.latestPath }
+        book(sample, naming, &state)
         return sample
+    }
+
+    private func book(_ sample: TransportSample, _ naming: TransferMeter.Naming, _ state: inout State) {
+        let wasMPTCP = state.meter.transport.isMPTCP
+        state.meter.ingest(sample, naming: naming) { monitor.latestPath }
+        guard wasMPTCP, let reason = state.meter.transport.fallbackReason else { return }
+        // Not under the lock.
+        monitor.runtime.thread.submit { [weak self] in self?.fellBack(because: reason) }
+    }
+
+    /// The connection was MPTCP until now.
+    private func fellBack(because reason: FallbackReason) {
+        guard let machines = state.withLock({ $0.machines }) else { return tell(.fallback(reason)) }
+        machines.fellBack(because: reason)
     }
 
     func count(_ state: inout State) {

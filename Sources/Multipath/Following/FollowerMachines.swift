@@ -197,6 +197,12 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func connectionEnded() { follower?.connectionEnded() }
 
+    func fellBack(because reason: FallbackReason) {
+        guard !isEnded else { return }
+        tell(.fallback(reason))
+        if let latest = monitor.latestPath { judgeCarrier(in: latest) }
+    }
+
     func set(_ level: ControlLevel) { follower?.set(level) }
 
     func withDescriptor(_ body: @escaping (CInt) -> Void) { follower?.withDescriptor(body) }

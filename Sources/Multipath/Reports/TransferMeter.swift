@@ -42,8 +42,7 @@ struct TransferMeter: Sendable {
     mutating func count(sent: Int, received: Int) { ledger.count(sent: sent, received: received) }
 
     mutating func ingest(_ sample: TransportSample, naming: Naming, in snapshot: () -> PathSnapshot?) {
-        // Fallback can come as late as the first data (RFC 8684 section 3.7).
-        if case .tcp = sample.kind, transport.isMPTCP { transport = .tcp(fallback: .peer) }
+        if case .tcp = sample.kind, transport.isMPTCP { transport = .tcp(fallback: .afterHandshake) }
         ledger.record(sample.subflows, unmarked: marking?.unmarkedFamily) { subflow, isFirst in
             if naming == .none { return nil }
             if isFirst, let firstPath { return firstPath }

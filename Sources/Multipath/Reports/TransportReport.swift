@@ -30,6 +30,9 @@ public enum FallbackReason: String, Sendable, Hashable, Codable {
     /// The kernel has met such a middlebox before, and leaves the option out for a while
     /// (`net.mptcp.blackhole_timeout`).
     case blackholeMemory = "blackhole_memory"
+    /// It began as MPTCP. Then data came without MPTCP's option, or changed on its way (RFC 8684 section 3.7): something
+    /// takes the option out or rewrites what is sent, or the peer's kernel gave MPTCP up. It goes on over the path it has.
+    case afterHandshake = "after_handshake"
     /// The caller did not ask for MPTCP.
     case disabled
 }

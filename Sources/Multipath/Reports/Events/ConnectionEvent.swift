@@ -2,7 +2,7 @@
 public enum ConnectionEvent: Sendable, Hashable {
     /// The connection came about, and how. A connection that was accepted has no such event.
     case established(EstablishmentReport)
-    /// The connection is plain TCP, and why.
+    /// The connection is plain TCP, and why: from its beginning, or from now on (`FallbackReason.afterHandshake`).
     case fallback(FallbackReason)
     /// The connection's path does not carry it any more, and why, or carries it again. For MPTCP: no path is left.
     case viabilityChanged(isViable: Bool, reason: PathTrouble?)

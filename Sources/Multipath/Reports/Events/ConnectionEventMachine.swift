@@ -45,6 +45,7 @@ struct ConnectionEventMachine<Waiter> {
     private(set) var hasBegun = false
     private(set) var isClosed = false
     private(set) var establishment: EstablishmentReport?
+    private var fallback: FallbackReason?
     /// Whether the connection's path carries it, and why not. (Kept as it is and not as an event: those have room for a
     /// whole report, and there is one of these for every connection.)
     private var isViable = true
@@ -64,10 +65,8 @@ struct ConnectionEventMachine<Waiter> {
     private var state: [ConnectionEvent] {
         guard hasBegun else { return [] }
         var events: [ConnectionEvent] = []
-        if let establishment {
-            events.append(.established(establishment))
-            if let reason = establishment.transport.fallbackReason { events.append(.fallback(reason)) }
-        }
+        if let establishment { events.append(.established(establishment)) }
+        if let fallback { events.append(.fallback(fallback)) }
         if !isViable { events.append(.viabilityChanged(isViable: false, reason: trouble)) }
         if let omissions { events.append(.waiting(omissions)) }
         if let betterPath { events.append(.betterPathAvailable(betterPath)) }
@@ -82,6 +81,7 @@ struct ConnectionEventMachine<Waiter> {
     /// - Parameter report: nil for a connection that was accepted.
     mutating func begin(_ report: EstablishmentReport?, closing: () -> TransferReport) -> [Wake] {
         (hasBegun, establishment) = (true, report)
+        if let reason = report?.transport.fallbackReason { fallback = reason }
         guard !consumers.isEmpty else { return [] }
         let state = state
         for id in consumers.keys { consumers[id]?.unread = state }
@@ -127,12 +127,13 @@ struct ConnectionEventMachine<Waiter> {
             if isViable { omissions = nil }
         case .waiting(let omissions): self.omissions = omissions
         case .steering(.joined), .steering(.moved), .steering(.answered): omissions = nil
+        case .fallback(let reason): fallback = reason
         case .betterPathAvailable(let path): betterPath = path
         case .pathChanged(let path):
             self.path = [path]
             if path.refusal == nil { refusal = [] }
         case .pathNotAllowed(let refusal): self.refusal = [refusal]
-        case .established, .fallback, .steering, .dropped, .closed: break
+        case .established, .steering, .dropped, .closed: break
         }
     }
 
