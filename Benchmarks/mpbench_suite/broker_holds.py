@@ -106,7 +106,7 @@ def main(words):
     parser.add_argument("--attacks", type=int, default=20,
                         help="sockets refused because their lock was held (default: 20)")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there")
-    options = parser.parse_args(words)
+    options = usage.parse_in_lab(parser, words)
     with tempfile.TemporaryDirectory(prefix="broker-holds-") as folder:
         rows = measure(options, folder)
     if options.json:

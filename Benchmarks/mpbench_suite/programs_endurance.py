@@ -117,7 +117,7 @@ def main(words):
     parser.add_argument("--sockets", type=int, default=10_000)
     parser.add_argument("--connections", type=int, default=20_000)
     parser.add_argument("--idle", type=float, default=10)
-    options = parser.parse_args(words)
+    options = usage.parse_in_lab(parser, words)
     if options.kills:
         print(json.dumps({"kills": kills(options)}), flush=True)
     for key, value in sockets(options).items():
