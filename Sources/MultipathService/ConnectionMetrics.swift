@@ -19,8 +19,8 @@
     /// | `multipath_connection_duration` | timer, by `transport` | of each connection, at its end |
     /// | `multipath_sent_bytes_total`, `…_received_…`, `…_retransmitted_…` | counters, by `interface` | at its end |
     ///
-    /// `fallback` is the `FallbackReason`, or `none`. `interface` is `unknown` for what an interface carried that
-    /// had gone before its name was read.
+    /// `fallback` is the `FallbackReason` as the connection came about, or `none`. `interface` is `unknown` for what an interface
+    /// carried that had gone before its name was read.
     public struct ConnectionMetrics: ConnectionObserver, ConnectionObservation {
         private let factory: any MetricsFactory
 

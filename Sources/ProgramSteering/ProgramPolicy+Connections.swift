@@ -157,7 +157,12 @@ extension ProgramPolicy {
             followers[cookie] = nil
             ledger.update(cookie) { ($0.report, $0.isFollowed) = (report, false) }
             if !configuration.keepsEnded { ledger.forget(cookie) }
-        } else if let socket = ledger[cookie] {
+            return
+        }
+        if case .fallback(let reason) = event {
+            ledger.update(cookie) { $0.state = .connected(.tcp(fallback: reason)) }
+        }
+        if let socket = ledger[cookie] {
             voice?.event(event, of: socket)
         }
     }

@@ -96,6 +96,24 @@ struct ConnectionFollowerTests {
         #expect(follower.transferReport().paths.map(\.bytesSent) == [UInt64(sent)])
     }
 
+    @Test("takes a reset right after the handshake for no fallback")
+    func resetAtOnce() async throws {
+        let listener = try StreamSocket(.ipv4, .mptcp)
+        try listener.listen(on: IPEndpoint(IPAddress(ipv4: 0x7F00_0001), port: 0))
+        let port = Int(listener.localEndpoint?.port ?? 0)
+        let socket = try await Connector(monitor: PathMonitor()).connect(host: "127.0.0.1", port: port) {
+            $0.protocols = [.mptcp]
+        }
+        let follower = try socket.follow()
+        // What was not accepted is reset.
+        _ = consume listener
+        try await Program.wait("the reset") { follower.currentSample()?.subflows.first?.state == .closed }
+        #expect(follower.transport == .mptcp)
+        follower.stop()
+        #expect(follower.transferReport().transport == .mptcp)
+        _ = socket.report
+    }
+
     @Test("tells of what was lost in the moment after the connection came about")
     func early() async throws {
         let world = try World()

@@ -49,6 +49,12 @@ extension ConnectionFollower {
     /// Whether it was MPTCP at the last look: it may have fallen back since it came about.
     var isMPTCP: Bool { state.withLock { $0.meter.transport.isMPTCP } }
 
+    /// Why it fell back after it came about, where that was told.
+    var toldFallback: FallbackReason? {
+        guard facts.transport.isMPTCP else { return nil }
+        return state.withLock { $0.untoldFallback == nil ? $0.meter.transport.fallbackReason : nil }
+    }
+
     func book(_ naming: TransferMeter.Naming) { state.withLock { _ = sample(&$0, naming) } }
 
     /// What became of a keepalive probe.
@@ -175,14 +181,16 @@ extension ConnectionFollower {
         let wasMPTCP = state.meter.transport.isMPTCP
         state.meter.ingest(sample, naming: naming) { monitor.latestPath }
         guard wasMPTCP, let reason = state.meter.transport.fallbackReason else { return }
+        state.untoldFallback = reason
         // Not under the lock.
-        monitor.runtime.thread.submit { [weak self] in self?.fellBack(because: reason) }
+        monitor.runtime.thread.submit { [weak self] in self?.tellFallback() }
     }
 
     /// The connection was MPTCP until now.
-    private func fellBack(because reason: FallbackReason) {
-        guard let machines = state.withLock({ $0.machines }) else { return tell(.fallback(reason)) }
-        machines.fellBack(because: reason)
+    private func tellFallback() {
+        let (reason, machines) = state.withLock { ($0.untoldFallback.take(), $0.machines) }
+        guard let reason else { return }
+        if let machines { machines.fellBack(because: reason) } else { tell(.fallback(reason)) }
     }
 
     func count(_ state: inout State) {

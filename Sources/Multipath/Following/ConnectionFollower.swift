@@ -29,13 +29,15 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
         var machines: FollowerMachines?
         var newListeners: [@Sendable (ConnectionEvent) -> Void] = []
         var expectsData = false
+        /// Why the connection is MPTCP no longer, until that is told.
+        var untoldFallback: FallbackReason?
         /// The interface that carries the connection, where that was told; 0 for the one it came about over.
         var carrier: InterfaceIndex = 0
         /// Ends the connection where its rules do; nil where that is done here.
         var closer: (@Sendable (PathRefusal) -> Void)?
     }
 
-    private let facts: FollowedFacts
+    let facts: FollowedFacts
     let monitor: PathMonitor
     private let end: ConnectionEnd?
     /// Nil for a connection without a budget.
@@ -264,8 +266,9 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
 
     /// Ends the following, and lets go of the socket. The subflows stay as they are.
     public func stop() {
-        let (isFirst, machines) = state.withLock { state -> (Bool, FollowerMachines?) in
-            guard state.socket != nil else { return (false, nil) }
+        let (isFirst, machines, fallback) = state.withLock {
+            state -> (Bool, FollowerMachines?, FallbackReason?) in
+            guard state.socket != nil else { return (false, nil, nil) }
             sample(&state, .all)
             // Its owner may go on using the socket.
             endIdleProbe(&state)
@@ -275,9 +278,10 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             state.newListeners = []
             state.closer = nil
             count(&state)
-            return (true, state.machines.take())
+            return (true, state.machines.take(), state.untoldFallback.take())
         }
         guard isFirst else { return }
+        if let fallback { log.add(.fallback(fallback)) }
         if let budget {
             let (used, runtime) = (budget.count(state.withLock { $0.meter.carried }), monitor.runtime)
             runtime.thread.submit { runtime.budgets.end(budget, using: used) }

@@ -34,6 +34,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     /// - Parameter first: the paths when the connection came about.
     func begin(_ first: PathSnapshot?) {
         viability = ViabilityRunner(facts, monitor: monitor, host: self)
+        if follower?.isMPTCP == false { viability?.fellBack() }
         firstSnapshot = first
         if let token = facts.token, facts.steering != nil {
             assignment = runtime.steering.assignment(
@@ -80,10 +81,13 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     }
 
     private func judgeCarrier(in snapshot: PathSnapshot) {
-        if carrier == nil { carrier = facts.makeCarrier(in: snapshot) }
-        // What has fallen back to TCP can't leave its path.
+        let isMPTCP = follower?.isMPTCP == true
+        if carrier == nil {
+            carrier = facts.makeCarrier(in: snapshot)
+            if !isMPTCP { carrier?.fellBack() }
+        }
         carrier?.leavesByItself =
-            assignment.control != nil && steering?.agenda.isOver != true && follower?.isMPTCP == true
+            assignment.control != nil && steering?.agenda.isOver != true && isMPTCP
         perform(carrier?.snapshot(snapshot))
     }
 
@@ -137,6 +141,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         listeners += new
         var told = viability?.told ?? []
         if let refusal = carrier?.refusal { told.append(.pathNotAllowed(refusal)) }
+        if let reason = follower?.toldFallback { told.append(.fallback(reason)) }
         for event in told {
             for listener in new { listener(event) }
         }
@@ -197,10 +202,14 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
 
     func connectionEnded() { follower?.connectionEnded() }
 
+    /// What has fallen back to TCP can't leave its path, and is judged as every TCP connection.
     func fellBack(because reason: FallbackReason) {
         guard !isEnded else { return }
         tell(.fallback(reason))
+        viability?.fellBack()
+        carrier?.fellBack()
         if let latest = monitor.latestPath { judgeCarrier(in: latest) }
+        settle()
     }
 
     func set(_ level: ControlLevel) { follower?.set(level) }

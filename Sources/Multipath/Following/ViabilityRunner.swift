@@ -23,6 +23,8 @@ final class ViabilityRunner: @unchecked Sendable {
     /// The last sample of bytes that arrived, and when it was taken.
     private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
     private var expectsData = false
+    /// Whether it can't leave its path.
+    private var isTCP: Bool
     /// Whether samples are taken for what was sent.
     private var isActive = false
 
@@ -34,6 +36,7 @@ final class ViabilityRunner: @unchecked Sendable {
         self.remote = remote
         self.monitor = monitor
         self.host = host
+        isTCP = !facts.transport.isMPTCP
     }
 
     /// What is the case, for listeners that come late.
@@ -53,11 +56,18 @@ final class ViabilityRunner: @unchecked Sendable {
             machine = ViabilityMachine(
                 FollowedConnection(
                     interface: own.index, local: facts.local?.address, remote: remote.address,
-                    families: subject.families, isTCP: !facts.transport.isMPTCP), configuration: configuration
+                    families: subject.families, isTCP: isTCP), configuration: configuration
             )
         }
         machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
         perform(machine?.snapshot(snapshot, at: .now))
+        expect(expectsData)
+    }
+
+    /// The connection was MPTCP, and is plain TCP from now on.
+    func fellBack() {
+        isTCP = true
+        perform(machine?.fellBack(at: .now))
         expect(expectsData)
     }
 

@@ -9,7 +9,7 @@ extension Transport: CustomStringConvertible {
         case .kernel: "tcp (fallback: kernel, which has no MPTCP here)"
         case .middlebox: "tcp (fallback: middlebox, which seems to drop SYNs with MPTCP)"
         case .blackholeMemory: "tcp (fallback: blackhole_memory, the kernel's, of dropped SYNs with MPTCP)"
-        case .afterHandshake: "tcp (fallback: after_handshake, by data without MPTCP's option)"
+        case .afterHandshake: "tcp (fallback: after_handshake, by a segment without MPTCP's option)"
         case .disabled: "tcp (fallback: disabled, as asked)"
         }
     }

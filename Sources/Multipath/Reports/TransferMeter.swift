@@ -42,7 +42,9 @@ struct TransferMeter: Sendable {
     mutating func count(sent: Int, received: Int) { ledger.count(sent: sent, received: received) }
 
     mutating func ingest(_ sample: TransportSample, naming: Naming, in snapshot: () -> PathSnapshot?) {
-        if case .tcp = sample.kind, transport.isMPTCP { transport = .tcp(fallback: .afterHandshake) }
+        if case .tcp = sample.kind, transport.isMPTCP, !sample.wasResetAtOnce {
+            transport = .tcp(fallback: .afterHandshake)
+        }
         ledger.record(sample.subflows, unmarked: marking?.unmarkedFamily) { subflow, isFirst in
             if naming == .none { return nil }
             if isFirst, let firstPath { return firstPath }
@@ -75,5 +77,15 @@ struct TransferMeter: Sendable {
         report.isBetterOnNewConnection = hasLostFirstSubflow
         report.marking = marking
         return report
+    }
+}
+
+extension TransportSample {
+    /// Whether the first that came after the handshake was a reset. The kernel takes that, too, for a peer that has fallen back
+    /// (check_fully_established in net/mptcp/options.c).
+    fileprivate var wasResetAtOnce: Bool {
+        guard let subflow = subflows.first, subflow.state == .closed else { return false }
+        // The SYN is counted.
+        return subflow.acknowledged <= 1 && subflow.bytesReceived == 0
     }
 }

@@ -20,7 +20,7 @@ public enum Transport: Sendable, Hashable {
 /// Why a connection is plain TCP.
 public enum FallbackReason: String, Sendable, Hashable, Codable {
     /// The answer to MP_CAPABLE did not carry it: the peer does not speak MPTCP, or something on the way took
-    /// the option out (RFC 8684 section 3.7).
+    /// the option out (RFC 8684 section 3.7). Also where the connection had fallen back before it was first looked at.
     case peer
     /// This kernel has no MPTCP, or `net.mptcp.enabled` is 0.
     case kernel
@@ -30,8 +30,9 @@ public enum FallbackReason: String, Sendable, Hashable, Codable {
     /// The kernel has met such a middlebox before, and leaves the option out for a while
     /// (`net.mptcp.blackhole_timeout`).
     case blackholeMemory = "blackhole_memory"
-    /// It began as MPTCP. Then data came without MPTCP's option, or changed on its way (RFC 8684 section 3.7): something
-    /// takes the option out or rewrites what is sent, or the peer's kernel gave MPTCP up. It goes on over the path it has.
+    /// It began as MPTCP. Then a segment came without MPTCP's option, or with data that was changed on its way (RFC 8684
+    /// section 3.7): something takes the option out or rewrites what is sent, or the peer's kernel gave MPTCP up. It goes
+    /// on over the path it has.
     case afterHandshake = "after_handshake"
     /// The caller did not ask for MPTCP.
     case disabled

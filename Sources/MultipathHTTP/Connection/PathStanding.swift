@@ -22,7 +22,7 @@
 
     /// Reads a connection's standing from its events. It lives on the thread that tells them.
     final class PathStandingObserver: @unchecked Sendable {
-        private let isMPTCP: Bool
+        private var isMPTCP: Bool
         /// The path that the connection came about over.
         private let began: PathID?
         private var isViable = true
@@ -49,6 +49,7 @@
         /// - Returns: the standing where it is another now.
         func ingest(_ event: ConnectionEvent) -> PathStanding? {
             switch event {
+            case .fallback: isMPTCP = false
             case .viabilityChanged(let isViable, _): self.isViable = isViable
             case .betterPathAvailable(let path): isBettered = path != nil
             case .pathChanged(let path):

@@ -91,6 +91,9 @@ package struct CarrierMachine: Sendable {
         return judge()
     }
 
+    /// The connection was MPTCP, and is plain TCP from now on.
+    package mutating func fellBack() { connection.isTCP = true }
+
     /// Steering has no path left that works.
     package mutating func stranded() -> [Action] {
         isStranded = true

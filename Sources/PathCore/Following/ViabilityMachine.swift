@@ -13,7 +13,7 @@
 //     has answered.
 //  5. Samples are asked for only while bytes are outstanding or awaited. An idle connection costs nothing.
 //
-// Call order: `snapshot` as snapshots come; `dataWasSent` and `expectData` as the user does; `probeAnswered`
+// Call order: `snapshot` as snapshots come; `fellBack` where MPTCP becomes plain TCP; `dataWasSent` and `expectData` as the user does; `probeAnswered`
 // after `.probe`, `answered` after `.probeOther`; at `nextDeadline` a `sample` where `needsSample` says so, then
 // `timeReached`. Before `snapshot` and `timeReached`, `suspect`.
 
@@ -42,7 +42,7 @@ package struct ViabilityMachine: Sendable {
         case probeOther(InterfaceIndex)
     }
 
-    private let connection: FollowedConnection
+    private var connection: FollowedConnection
     private let configuration: Configuration
     private var latest: PathSnapshot?
     private var usesDefaultRoute = false
@@ -145,6 +145,17 @@ package struct ViabilityMachine: Sendable {
         latest = snapshot
         pathTrouble = connection.trouble(in: snapshot, configuration.policy, needsRoute: usesDefaultRoute)
         return judge(at: now)
+    }
+
+    /// The connection was MPTCP, and is plain TCP from now on.
+    package mutating func fellBack(at now: MonotonicTime) -> [Action] {
+        guard !connection.isTCP else { return [] }
+        connection.isTCP = true
+        tcp = CopyOnWrite(TCPEvidence())
+        guard let latest else { return [] }
+        let isNeighbour = latest.interface(connection.interface)?.isOnLink(connection.remote) ?? false
+        usesDefaultRoute = usesDefaultRoute && !isNeighbour
+        return snapshot(latest, at: now)
     }
 
     /// The connection's user has written something.

@@ -186,6 +186,12 @@ struct CarrierMachineTests {
         _ = other.snapshot(Self.snapshot(Self.cellular))
         back.addresses = []
         #expect(other.snapshot(Self.snapshot(back, Self.cellular)) == [])
+        // So does what was MPTCP.
+        var fallen = self.machine(steered: true)
+        fallen.fellBack()
+        _ = fallen.snapshot(Self.snapshot(Self.cellular))
+        #expect(fallen.snapshot(Self.snapshot(back, Self.cellular)) == [])
+        #expect(fallen.refusal == nil)
     }
 
     @Test("is another one as soon as a snapshot knows the interface that steering has moved to")

@@ -90,6 +90,19 @@ struct ViabilityMachineTests {
         #expect(machine.nextDeadline == nil)
     }
 
+    @Test("judges what has fallen back to TCP by its own path, as all TCP")
+    func fallenBack() {
+        var machine = ViabilityMachine(Self.connection(isTCP: false))
+        let alone = Self.excluded(Self.wifi, .down)
+        _ = machine.snapshot(Self.both, at: .zero)
+        #expect(machine.snapshot(alone, at: at(10)) == [])
+        #expect(machine.fellBack(at: at(20)) == [.viability(false, .down), .betterPath("wwan0")])
+        #expect(machine.fellBack(at: at(30)) == [], "once")
+        #expect(machine.snapshot(Self.both, at: at(40)) == [.viability(true, nil), .betterPath(nil)])
+        machine.dataWasSent(at: at(50))
+        #expect(machine.nextDeadline != nil, "it looks at what was sent")
+    }
+
     // MARK: Better paths
 
     @Test("tells a better path once it has been one for a second, and at once that it is gone")
