@@ -139,11 +139,12 @@ final class WatchedFacts: Sendable {
     typealias Facts = [String: NetworkManagerDevice]
 
     let watch: NetworkManagerWatch
+    let thread = EventThread(name: "bus")
     private let deliveries: Locked<[(time: ContinuousClock.Instant, facts: Facts)]>
 
     init(_ address: String) {
         let deliveries = Locked<[(time: ContinuousClock.Instant, facts: Facts)]>([])
-        watch = NetworkManagerWatch(address: address, on: .shared) { facts in
+        watch = NetworkManagerWatch(address: address, on: thread) { facts in
             deliveries.withLock { $0.append((.now, facts)) }
         }
         self.deliveries = deliveries
