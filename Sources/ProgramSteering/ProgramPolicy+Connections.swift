@@ -160,7 +160,11 @@ extension ProgramPolicy {
             return
         }
         if case .fallback(let reason) = event {
-            ledger.update(cookie) { $0.state = .connected(.tcp(fallback: reason)) }
+            ledger.update(cookie) {
+                ($0.state, $0.level) = (
+                    .connected(.tcp(fallback: reason)), .observeOnly(because: .plainTCP)
+                )
+            }
         }
         if let socket = ledger[cookie] {
             voice?.event(event, of: socket)

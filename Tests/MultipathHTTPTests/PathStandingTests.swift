@@ -14,6 +14,10 @@
             let other = PathStandingObserver(isMPTCP: true, began: "wlan0")
             #expect(other.ingest(.viabilityChanged(isViable: false, reason: .noPath)) == .waiting)
             #expect(other.ingest(.fallback(.afterHandshake)) == .failed)
+            // What steering has found is over with it.
+            let third = PathStandingObserver(isMPTCP: true, began: "wlan0")
+            #expect(third.ingest(.steering(.failed("wlan0", .noAnswer))) == .waiting)
+            #expect(third.ingest(.fallback(.afterHandshake)) == .good)
         }
     }
 #endif

@@ -47,7 +47,7 @@ extension ConnectionFollower {
     }
 
     /// Whether it was MPTCP at the last look: it may have fallen back since it came about.
-    var isMPTCP: Bool { state.withLock { $0.meter.transport.isMPTCP } }
+    var isMPTCP: Bool { speaksMPTCP.load(ordering: .relaxed) }
 
     /// Why it fell back after it came about, where that was told.
     var toldFallback: FallbackReason? {
@@ -178,9 +178,10 @@ extension ConnectionFollower {
     }
 
     private func book(_ sample: TransportSample, _ naming: TransferMeter.Naming, _ state: inout State) {
-        let wasMPTCP = state.meter.transport.isMPTCP
         state.meter.ingest(sample, naming: naming) { monitor.latestPath }
-        guard wasMPTCP, let reason = state.meter.transport.fallbackReason else { return }
+        guard isMPTCP, let reason = state.meter.transport.fallbackReason else { return }
+        speaksMPTCP.store(false, ordering: .relaxed)
+        nextBooking.store(.max, ordering: .relaxed)
         state.untoldFallback = reason
         // Not under the lock.
         monitor.runtime.thread.submit { [weak self] in self?.tellFallback() }

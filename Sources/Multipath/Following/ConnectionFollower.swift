@@ -48,11 +48,12 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     let written = Atomic<Int64>(0)
     /// Whether the machines are told when data moves.
     private let isAsleep = Atomic(false)
+    let speaksMPTCP: Atomic<Bool>
     /// What the user has sent and received since the meter was told.
     let sent = Atomic<Int>(0)
     let received = Atomic<Int>(0)
     /// When to book what the subflows have carried although no machine asks for a sample; `Int64.max` for never.
-    private let nextBooking = Atomic<Int64>(.max)
+    let nextBooking = Atomic<Int64>(.max)
     /// How often that is: the kernel's own path manager may end a subflow at any time, and its counters go with it.
     private static let bookingInterval = Duration.milliseconds(100)
     /// How long the books may go without a sample where glances are enough for the machines: so long, and so many looks where
@@ -79,6 +80,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
             transport: facts.transport, level: facts.level, path: facts.path,
             started: facts.established, marking: facts.marking)
         if let sample { meter.ingest(sample, naming: .all) { monitor.latestPath } }
+        speaksMPTCP = Atomic(meter.transport.isMPTCP)
         state = Locked(State(socket: .some(socket), meter: meter))
         budget?.follow(self)
     }
@@ -139,14 +141,14 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     public func didReceive(_ count: Int) {
         received.wrappingAdd(count, ordering: .relaxed)
         tellBudget()
-        if facts.transport.isMPTCP { dataMoves() }
+        if isMPTCP { dataMoves() }
     }
 
     /// Say this before this end sends no more (`shutdown(SHUT_WR)`), and do that when the closure is called, on any thread: a
     /// kernel makes no subflow after that, so another path is joined first where the mode may need one. It takes two round
     /// trips over that path, and a second at most; where there is nothing to wait for the closure is called at once.
     public func prepareToEndSending(_ body: @escaping @Sendable () -> Void) {
-        guard facts.transport.isMPTCP, facts.steering != nil, facts.token != nil else { return body() }
+        guard isMPTCP, facts.steering != nil, facts.token != nil else { return body() }
         monitor.runtime.thread.submit { [self] in
             if monitor.runtime.deferredStarts.remove(self) { startFollowing() }
             guard let machines = state.withLock({ $0.machines }) else { return body() }
@@ -253,7 +255,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     }
 
     /// How far the subflows can be steered, and why no further.
-    public var control: ControlLevel { state.withLock { $0.meter.level } }
+    public var control: ControlLevel { state.withLock { $0.meter.control } }
 
     /// What was carried so far, by path. After `stop`: all.
     public func transferReport() -> TransferReport {
@@ -384,7 +386,7 @@ public final class ConnectionFollower: DeferredStart, WakeableConnection, LentMe
     /// - Parameter isSteered: whether a machine asks for samples while data moves.
     func note(isSteered: Bool) {
         let next = MonotonicTime.now.advanced(by: Self.bookingInterval).nanoseconds
-        nextBooking.store(isSteered || !facts.transport.isMPTCP ? .max : next, ordering: .relaxed)
+        nextBooking.store(isSteered || !isMPTCP ? .max : next, ordering: .relaxed)
     }
 
     /// Something has happened to the connection.

@@ -141,7 +141,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
         listeners += new
         var told = viability?.told ?? []
         if let refusal = carrier?.refusal { told.append(.pathNotAllowed(refusal)) }
-        if let reason = follower?.toldFallback { told.append(.fallback(reason)) }
+        if let reason = follower?.toldFallback { told.insert(.fallback(reason), at: 0) }
         for event in told {
             for listener in new { listener(event) }
         }
@@ -206,9 +206,13 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     func fellBack(because reason: FallbackReason) {
         guard !isEnded else { return }
         tell(.fallback(reason))
+        // It hears by the sample that steering is over, whichever look has found that.
+        _ = steering?.ingest(.sample(TransportSample(kind: .tcp, subflows: []), written: nil))
         viability?.fellBack()
         carrier?.fellBack()
         if let latest = monitor.latestPath { judgeCarrier(in: latest) }
+        // What steering's samples have seen of what was sent is not known here.
+        viability?.dataWasSent()
         settle()
     }
 

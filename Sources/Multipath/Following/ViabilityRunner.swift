@@ -67,6 +67,9 @@ final class ViabilityRunner: @unchecked Sendable {
     /// The connection was MPTCP, and is plain TCP from now on.
     func fellBack() {
         isTCP = true
+        if let snapshot = monitor.latestPath {
+            machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
+        }
         perform(machine?.fellBack(at: .now))
         expect(expectsData)
     }

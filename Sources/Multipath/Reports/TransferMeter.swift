@@ -38,6 +38,9 @@ struct TransferMeter: Sendable {
         moves = MoveLedger(first: level.isPerConnection ? path : nil)
     }
 
+    /// How far the connection can be steered now.
+    var control: ControlLevel { transport.isMPTCP ? level : .observeOnly(because: .plainTCP) }
+
     /// Takes in bytes that the connection's user sent or received.
     mutating func count(sent: Int, received: Int) { ledger.count(sent: sent, received: received) }
 
@@ -71,8 +74,7 @@ struct TransferMeter: Sendable {
     func report() -> TransferReport {
         let duration = started.duration(to: ended ?? .now)
         var report = TransferReport(
-            transport: transport, control: transport.isMPTCP ? level : .observeOnly(because: .plainTCP),
-            duration: duration, paths: ledger.paths())
+            transport: transport, control: control, duration: duration, paths: ledger.paths())
         moves.complete(&report, until: duration)
         report.isBetterOnNewConnection = hasLostFirstSubflow
         report.marking = marking
@@ -85,7 +87,7 @@ extension TransportSample {
     /// (check_fully_established in net/mptcp/options.c).
     fileprivate var wasResetAtOnce: Bool {
         guard let subflow = subflows.first, subflow.state == .closed else { return false }
-        // The SYN is counted.
-        return subflow.acknowledged <= 1 && subflow.bytesReceived == 0
+        // The SYN is counted. What has ended in both directions has no counters any more, and no round trip either.
+        return subflow.smoothedRTT > .zero && subflow.acknowledged <= 1 && subflow.bytesReceived == 0
     }
 }

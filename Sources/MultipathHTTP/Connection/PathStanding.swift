@@ -49,7 +49,7 @@
         /// - Returns: the standing where it is another now.
         func ingest(_ event: ConnectionEvent) -> PathStanding? {
             switch event {
-            case .fallback: isMPTCP = false
+            case .fallback: (isMPTCP, isDead) = (false, false)
             case .viabilityChanged(let isViable, _): self.isViable = isViable
             case .betterPathAvailable(let path): isBettered = path != nil
             case .pathChanged(let path):

@@ -45,7 +45,8 @@ package struct ViabilityMachine: Sendable {
     private var connection: FollowedConnection
     private let configuration: Configuration
     private var latest: PathSnapshot?
-    private var usesDefaultRoute = false
+    /// Whether it came about by a default route: to TCP one to the peer, to MPTCP any.
+    private var cameByDefaultRoute = (asTCP: false, asMPTCP: false)
     private var pathTrouble: PathTrouble?
     /// Other paths that connections have found silent lately.
     private var silentPaths: Set<InterfaceIndex> = []
@@ -123,6 +124,10 @@ package struct ViabilityMachine: Sendable {
         return candidate.since.advanced(by: configuration.betterPathDelay)
     }
 
+    private var usesDefaultRoute: Bool {
+        connection.isTCP ? cameByDefaultRoute.asTCP : cameByDefaultRoute.asMPTCP
+    }
+
     // MARK: Inputs
 
     /// Paths that connections have found silent lately, whichever they are.
@@ -138,9 +143,9 @@ package struct ViabilityMachine: Sendable {
     /// The machine's paths now.
     package mutating func snapshot(_ snapshot: PathSnapshot, at now: MonotonicTime) -> [Action] {
         if latest == nil {
-            usesDefaultRoute =
-                connection.isTCP
-                ? connection.usesDefaultRoute(in: snapshot) : snapshot.path(connection.interface) != nil
+            cameByDefaultRoute = (
+                connection.usesDefaultRoute(in: snapshot), snapshot.path(connection.interface) != nil
+            )
         }
         latest = snapshot
         pathTrouble = connection.trouble(in: snapshot, configuration.policy, needsRoute: usesDefaultRoute)
@@ -153,8 +158,6 @@ package struct ViabilityMachine: Sendable {
         connection.isTCP = true
         tcp = CopyOnWrite(TCPEvidence())
         guard let latest else { return [] }
-        let isNeighbour = latest.interface(connection.interface)?.isOnLink(connection.remote) ?? false
-        usesDefaultRoute = usesDefaultRoute && !isNeighbour
         return snapshot(latest, at: now)
     }
 

@@ -139,12 +139,13 @@ final class WatchedFacts: Sendable {
     typealias Facts = [String: NetworkManagerDevice]
 
     let watch: NetworkManagerWatch
-    let thread = EventThread(name: "bus")
+    /// One for all: it never ends.
+    static let thread = EventThread(name: "bus")
     private let deliveries: Locked<[(time: ContinuousClock.Instant, facts: Facts)]>
 
     init(_ address: String) {
         let deliveries = Locked<[(time: ContinuousClock.Instant, facts: Facts)]>([])
-        watch = NetworkManagerWatch(address: address, on: thread) { facts in
+        watch = NetworkManagerWatch(address: address, on: Self.thread) { facts in
             deliveries.withLock { $0.append((.now, facts)) }
         }
         self.deliveries = deliveries

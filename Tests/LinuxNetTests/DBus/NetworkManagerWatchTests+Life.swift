@@ -54,7 +54,7 @@ extension NetworkManagerWatchTests {
         let (before, start) = (Self.processorTime, ContinuousClock.now)
         for _ in 0..<20 {
             await withCheckedContinuation { continuation in
-                facts.thread.submit { continuation.resume() }
+                WatchedFacts.thread.submit { continuation.resume() }
             }
             try await Task.sleep(for: .milliseconds(10))
         }

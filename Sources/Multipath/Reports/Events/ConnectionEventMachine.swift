@@ -127,7 +127,7 @@ struct ConnectionEventMachine<Waiter> {
             if isViable { omissions = nil }
         case .waiting(let omissions): self.omissions = omissions
         case .steering(.joined), .steering(.moved), .steering(.answered): omissions = nil
-        case .fallback(let reason): fallback = reason
+        case .fallback(let reason): (fallback, omissions) = (reason, nil)
         case .betterPathAvailable(let path): betterPath = path
         case .pathChanged(let path):
             self.path = [path]
