@@ -69,12 +69,12 @@ final class FollowedFacts: Sendable {
     }
 
     /// What decides which path is told of; nil where its interface or its peer is not known.
-    func makeCarrier(in snapshot: PathSnapshot) -> CarrierMachine? {
+    func makeCarrier(in snapshot: PathSnapshot, isTCP: Bool) -> CarrierMachine? {
         guard let remote, let interface = interface(in: snapshot) else { return nil }
         return CarrierMachine(
             FollowedConnection(
                 interface: interface.index, local: local?.address, remote: remote.address,
-                families: viability?.families ?? [], isTCP: !transport.isMPTCP),
+                families: viability?.families ?? [], isTCP: isTCP),
             policy: policy, response: viability?.whenRefused ?? .report)
     }
 }

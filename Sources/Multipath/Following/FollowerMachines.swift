@@ -24,6 +24,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     private var isEnded = false
 
     private var runtime: Runtime { monitor.runtime }
+    var isMPTCP: Bool { follower?.isMPTCP == true }
 
     init(_ follower: ConnectionFollower, _ facts: FollowedFacts, _ monitor: PathMonitor) {
         self.follower = follower
@@ -34,7 +35,6 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     /// - Parameter first: the paths when the connection came about.
     func begin(_ first: PathSnapshot?) {
         viability = ViabilityRunner(facts, monitor: monitor, host: self)
-        if follower?.isMPTCP == false { viability?.fellBack() }
         firstSnapshot = first
         if let token = facts.token, facts.steering != nil {
             assignment = runtime.steering.assignment(
@@ -81,11 +81,7 @@ final class FollowerMachines: PathListener, SteeringHost, ViabilityHost, Glanced
     }
 
     private func judgeCarrier(in snapshot: PathSnapshot) {
-        let isMPTCP = follower?.isMPTCP == true
-        if carrier == nil {
-            carrier = facts.makeCarrier(in: snapshot)
-            if !isMPTCP { carrier?.fellBack() }
-        }
+        if carrier == nil { carrier = facts.makeCarrier(in: snapshot, isTCP: !isMPTCP) }
         carrier?.leavesByItself =
             assignment.control != nil && steering?.agenda.isOver != true && isMPTCP
         perform(carrier?.snapshot(snapshot))

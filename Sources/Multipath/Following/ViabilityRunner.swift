@@ -3,6 +3,8 @@ import LinuxNet
 /// What a `ViabilityRunner` needs of the connection's follower. All on the event thread.
 protocol ViabilityHost: AnyObject {
     func tell(_ event: ConnectionEvent)
+    /// Whether the connection is MPTCP now: it may have been, and have fallen back.
+    var isMPTCP: Bool { get }
     /// Something was said to the machine that its host does not know of.
     func settle()
 }
@@ -23,8 +25,6 @@ final class ViabilityRunner: @unchecked Sendable {
     /// The last sample of bytes that arrived, and when it was taken.
     private var arrived: (acknowledged: UInt64, received: UInt64, at: MonotonicTime)?
     private var expectsData = false
-    /// Whether it can't leave its path.
-    private var isTCP: Bool
     /// Whether samples are taken for what was sent.
     private var isActive = false
 
@@ -36,7 +36,6 @@ final class ViabilityRunner: @unchecked Sendable {
         self.remote = remote
         self.monitor = monitor
         self.host = host
-        isTCP = !facts.transport.isMPTCP
     }
 
     /// What is the case, for listeners that come late.
@@ -56,7 +55,7 @@ final class ViabilityRunner: @unchecked Sendable {
             machine = ViabilityMachine(
                 FollowedConnection(
                     interface: own.index, local: facts.local?.address, remote: remote.address,
-                    families: subject.families, isTCP: isTCP), configuration: configuration
+                    families: subject.families, isTCP: !host.isMPTCP), configuration: configuration
             )
         }
         machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
@@ -66,7 +65,6 @@ final class ViabilityRunner: @unchecked Sendable {
 
     /// The connection was MPTCP, and is plain TCP from now on.
     func fellBack() {
-        isTCP = true
         if let snapshot = monitor.latestPath {
             machine?.suspect(monitor.suspicions.suspects(in: snapshot, at: .now))
         }

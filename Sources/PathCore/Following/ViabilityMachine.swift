@@ -13,9 +13,9 @@
 //     has answered.
 //  5. Samples are asked for only while bytes are outstanding or awaited. An idle connection costs nothing.
 //
-// Call order: `snapshot` as snapshots come; `fellBack` where MPTCP becomes plain TCP; `dataWasSent` and `expectData` as the user does; `probeAnswered`
-// after `.probe`, `answered` after `.probeOther`; at `nextDeadline` a `sample` where `needsSample` says so, then
-// `timeReached`. Before `snapshot` and `timeReached`, `suspect`.
+// Call order: `snapshot` as snapshots come; `fellBack` where MPTCP becomes plain TCP; `dataWasSent` and `expectData` as
+// the user does; `probeAnswered` after `.probe`, `answered` after `.probeOther`; at `nextDeadline` a `sample` where
+// `needsSample` says so, then `timeReached`. Before `snapshot`, `fellBack` and `timeReached`, `suspect`.
 
 /// Decides what a connection's user is told of its path.
 package struct ViabilityMachine: Sendable {
