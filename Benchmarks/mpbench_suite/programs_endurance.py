@@ -20,8 +20,9 @@ import subprocess
 import time
 
 from . import usage
+from .lab import SERVER
 
-SERVER = ("203.0.113.10", "7")
+ECHO = (SERVER["ipv4"], "7")
 
 
 def children(process):
@@ -60,7 +61,7 @@ def start(binaries, *command):
 
 
 def kills(options):
-    run = start(options.bin, f"{options.bin}/trap-probe", "calls", str(options.kills * 0.95 + 2), *SERVER)
+    run = start(options.bin, f"{options.bin}/trap-probe", "calls", str(options.kills * 0.95 + 2), *ECHO)
     time.sleep(0.5)
     killed = {"path-trap": 0, "path-policy": 0}
     while sum(killed.values()) < options.kills and run.poll() is None:
@@ -96,7 +97,7 @@ def sockets(options):
         result[name] = ask(f"threads 32 {options.sockets}"), state(run)
     steps = []
     for _ in range(10):
-        answer = ask(f"connections {options.connections // 10} {SERVER[0]} {SERVER[1]}")
+        answer = ask(f"connections {options.connections // 10} {ECHO[0]} {ECHO[1]}")
         steps.append([answer, state(run)])
     result["connections"] = steps
     everything = children(run.pid) | {"mprun": run.pid}
