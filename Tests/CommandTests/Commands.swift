@@ -7,6 +7,12 @@ enum Commands {
     static let mpconnect = Program.product("mpconnect")
     static let mppaths = Program.product("mppaths")
 
+    /// A listener in the server of `TwoPaths`: bash, for `run`. What it receives is in `got`, its words are in `listener`.
+    static let listener = """
+        server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+        wait_for "the listener" grep listening listener
+        """
+
     /// Runs mpconnect to its end.
     static func connect(
         _ arguments: String..., input: Data = Data(), within limit: Duration = .seconds(30)

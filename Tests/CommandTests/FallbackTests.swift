@@ -4,17 +4,11 @@ import Testing
 
 @Suite("Where MPTCP is not spoken", .needsNamespaces, .needs("ip", "unshare", "nft"))
 struct FallbackTests {
-    /// What is received is in `got`.
-    private static let listener = """
-        server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
-        wait_for "the listener" grep listening listener
-        """
-
     @Test("mpconnect falls back to plain TCP past a middlebox that drops SYNs with MPTCP, and says so")
     func middlebox() async throws {
         let result = try await TwoPaths.run(
             """
-            \(Self.listener)
+            \(Commands.listener)
             server nft add table inet box
             server nft add chain inet box input '{ type filter hook input priority 0; }'
             server nft add rule inet box input tcp option mptcp exists drop
@@ -33,7 +27,7 @@ struct FallbackTests {
     func lateFallback() async throws {
         let result = try await TwoPaths.run(
             """
-            \(Self.listener)
+            \(Commands.listener)
             server nft add table inet box
             for way in input output; do
                 server nft add chain inet box $way "{ type filter hook $way priority 0; }"
@@ -60,7 +54,7 @@ struct FallbackTests {
             """
             mount -t sysfs sysfs /sys
             echo 0 > /proc/sys/net/mptcp/enabled
-            \(Self.listener)
+            \(Commands.listener)
             echo hello | "$bin/mpconnect" --json 203.0.113.1:7000
             """)
         #expect(result.status == 0, "\(result.errors)")

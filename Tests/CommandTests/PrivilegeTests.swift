@@ -46,9 +46,8 @@ struct PrivilegeTests {
             """
             cp "$bin/mpconnect" steerer
             setcap cap_net_admin+ep steerer
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            \(Commands.listener)
             listener=$!
-            wait_for "the listener" grep listening listener
             echo hello | \(Self.user) ./steerer --json 203.0.113.1:7000
             wait $listener
             cat got /proc/sys/net/mptcp/path_manager
@@ -166,9 +165,8 @@ struct PrivilegeTests {
     func noRight() async throws {
         let result = try await TwoPaths.run(
             """
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
+            \(Commands.listener)
             listener=$!
-            wait_for "the listener" grep listening listener
             echo hello |
                 setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all "$bin/mpconnect" --json 203.0.113.1:7000
             wait $listener

@@ -8,8 +8,7 @@ struct TwoPathTests {
     func silentPath() async throws {
         let result = try await TwoPaths.run(
             """
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
-            wait_for "the listener" grep listening listener
+            \(Commands.listener)
             silence w0
             echo hello | "$bin/mpconnect" --json 203.0.113.1:7000
             wait
@@ -107,8 +106,7 @@ struct TwoPathTests {
     func verboseReport() async throws {
         let result = try await TwoPaths.run(
             """
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
-            wait_for "the listener" grep listening listener
+            \(Commands.listener)
             echo hello | "$bin/mpconnect" -v --report 203.0.113.1:7000
             """)
         #expect(result.status == 0, "\(result.errors)")
@@ -303,8 +301,7 @@ struct TwoPathTests {
             """
             ip route flush default
             ip route add default nexthop via 192.0.2.1 dev wlan0 nexthop via 198.51.100.1 dev wwan0
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
-            wait_for "the listener" grep listening listener
+            \(Commands.listener)
             silence w0
             echo hello | "$bin/mpconnect" --report 203.0.113.1:7000
             wait; cat got

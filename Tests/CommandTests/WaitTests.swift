@@ -8,8 +8,7 @@ struct WaitTests {
     func appears() async throws {
         let result = try await TwoPaths.run(
             """
-            server "$bin/mpconnect" --listen 203.0.113.1:7000 < /dev/null > got 2> listener &
-            wait_for "the listener" grep listening listener
+            \(Commands.listener)
             ip link set wlan0 down; ip link set wwan0 down
             echo hello | "$bin/mpconnect" --wait --connect-timeout 30s --report 203.0.113.1:7000 2> errors &
             client=$!

@@ -26,7 +26,7 @@ public enum TwoPaths {
     }
 
     /// Runs a bash script in the client. In it `server COMMAND…` runs a command in the server, `$bin` holds
-    /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, 10 s at most.
+    /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, for a minute at most.
     /// - Throws: `Program.TimedOut`.
     public static func run(
         _ script: String, as user: User = .itself, with variables: [String: String] = [:],
