@@ -1,7 +1,7 @@
 """Measures this library beside what would be used instead, on the same work, in turn.
 
 examples:
-  mpbench                              all rows, ten runs of most
+  mpbench                              all rows but steady-*, ten runs of most
   mpbench --quick                      the rows that say most, in under five minutes
   mpbench --rows 'dead-*,link-rr' --runs 5
   mpbench --json new.json --pictures pictures
@@ -109,6 +109,8 @@ def positive(text):
 
 def choose(options):
     rows = all_rows(options.radio)
+    if not options.rows:
+        rows = [row for row in rows if not row.is_long]
     patterns = options.rows.split(",") if options.rows else QUICK if options.quick else ["*"]
     return [row for row in rows
             if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in (row.name, row.group))]

@@ -60,6 +60,8 @@ class Row:
     fewer: dict = dataclasses.field(default_factory=dict)
     # How long a run takes, roughly: for the estimate of the time left.
     seconds: float = 2.5
+    # Whether it takes so long that it is only measured where its name or group is asked for.
+    is_long: bool = False
     group: str = ""
 
     def runs(self, contender, runs):

@@ -22,10 +22,10 @@ public final class ManagedNetwork: Sendable {
         shell = try Running(
             [
                 "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child",
-                "bash", "-c", Self.world,
+                "bash", "-c", ShellFunctions.waitFor + Self.world,
             ], environment: ["folder": folder, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(folder)/bus"])
         do {
-            try await Program.wait("the managed network") { try ready(0) }
+            try await Program.wait("the managed network", within: ShellFunctions.patience) { try ready(0) }
         } catch {
             shell.kill()
             try? FileManager.default.removeItem(atPath: folder)
@@ -44,7 +44,7 @@ public final class ManagedNetwork: Sendable {
     public func run(_ script: String) async throws {
         let before = answers.count
         shell.write(Data((script.replacingOccurrences(of: "\n", with: "; ") + "\n").utf8))
-        try await Program.wait(script) { try ready(before) }
+        try await Program.wait(script, within: ShellFunctions.patience) { try ready(before) }
     }
 
     private var answers: [Substring] { shell.outputText.split(separator: "\n") }
@@ -72,11 +72,6 @@ public final class ManagedNetwork: Sendable {
         [ ! -e /dev/rfkill ] || mount --bind /dev/null /dev/rfkill
         mkdir /run/manager /etc/NetworkManager/system-connections
         cd /run/manager
-        wait_for() {
-            local what=$1; shift
-            for _ in $(seq 3000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
-            echo "gave up waiting for $what" >&2; return 1
-        }
         cat > bus.conf <<END
         <busconfig>
           <type>system</type>

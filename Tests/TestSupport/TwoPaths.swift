@@ -26,11 +26,11 @@ public enum TwoPaths {
     }
 
     /// Runs a bash script in the client. In it `server COMMAND…` runs a command in the server, `$bin` holds
-    /// the commands under test, and `wait_for WHAT COMMAND…` waits until a command succeeds, for a minute at most.
+    /// the commands under test, and `wait_for` is there (`ShellFunctions`).
     /// - Throws: `Program.TimedOut`.
     public static func run(
         _ script: String, as user: User = .itself, with variables: [String: String] = [:],
-        within limit: Duration = .seconds(60)
+        within limit: Duration = ShellFunctions.patience
     ) async throws -> Program.Result {
         try await start(script, as: user, with: variables).result(within: limit)
     }
@@ -65,7 +65,7 @@ public enum TwoPaths {
         try Running(
             user.command + [
                 "--net", "--mount", "--pid", "--fork", "--kill-child",
-                "bash", "-c", world + script,
+                "bash", "-c", ShellFunctions.waitFor + world + script,
             ], environment: variables.merging(["bin": Program.products]) { $1 })
     }
 
@@ -80,11 +80,6 @@ public enum TwoPaths {
         ip link set lo up
         ip netns add server
         server() { ip netns exec server "$@"; }
-        wait_for() {
-            local what=$1; shift
-            for _ in $(seq 3000); do if "$@" > /dev/null 2>&1; then return 0; fi; sleep 0.02; done
-            echo "gave up waiting for $what" >&2; exit 99
-        }
         server ip link set lo up
         ip link add wlan0 type veth peer name w0 netns server
         ip link add wwan0 type veth peer name w1 netns server

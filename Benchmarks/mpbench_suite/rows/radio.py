@@ -1,6 +1,7 @@
 """Radio links: recorded ones, made ones, and the lab's kinds of networks.
 
 `quiet-*` has nothing wrong on Wi-Fi's link, which is like the one that is named, and cellular as an expensive way out;
+`steady-*` is the same for ten minutes without a break, in which a BBR sender looks for the round trip some sixty times;
 `walk-*` walks out of Wi-Fi's reach into it. Recordings are not part of the project: `mpbench --radio FOLDER` takes those
 of a folder, as NAME.up and NAME.down in mahimahi's format."""
 import pathlib
@@ -14,7 +15,7 @@ from .healthy import beside_kernel, undisturbed
 PRESETS = ("wifi", "lte", "umts", "edge", "satellite", "hotel")
 # Made by programs/radio.py.
 MADE = {"made-lte": "lte", "made-umts": "umts"}
-QUIET_SECONDS = 10.0
+QUIET_SECONDS, STEADY_SECONDS = 10.0, 600.0
 # Cellular's round trip in milliseconds: longer than a handshake on the link that is looked at takes, or the connection's race
 # would rightly begin on cellular. A trace may begin with an outage.
 NEAR, FAR = 60, 1200
@@ -45,18 +46,32 @@ def conditions(lab, name, recorded):
     return TRACED + recorded[name] if name in recorded else name
 
 
+def download(lab, mode, name, sender, recorded, seconds):
+    """One download over a link like the one of that name, and all that the benchmark noted of it."""
+    network = Network(wifi=conditions(lab, name, recorded), cellular=f"rtt={NEAR if name in CLOSE else FAR}ms,rate=20mbit,queue=100ms",
+                      tag="expensive", sender=sender)
+    result = lab.run(network, mode, "down", seconds, backup=None, watch=True, limit=seconds + 30)
+    return undisturbed(result), result
+
+
 def quiet(name, sender, recorded):
     def measure(lab, contender, _):
-        network = Network(wifi=conditions(lab, name, recorded), cellular=f"rtt={NEAR if name in CLOSE else FAR}ms,rate=20mbit,queue=100ms",
-                          tag="expensive", sender=sender)
-        result = lab.run(network, "kernel" if contender == "kernel" else "handover", "down", QUIET_SECONDS,
-                         backup=None, watch=True, limit=QUIET_SECONDS + 30)
-        return undisturbed(result), result
+        return download(lab, "kernel" if contender == "kernel" else "handover", name, sender, recorded, QUIET_SECONDS)
     return Row(f"quiet-{name}@{sender}", f"nothing wrong on a link like {name}, download of {QUIET_SECONDS:.0f} s, {sender}", [
         Metric("moves", "false moves", "", worst=0), Metric("ended", "subflows ended meanwhile", "", worst=0),
         Metric("rate", "Mbit/s", "Mbit/s", ratio=0.95, at_least=True),
         Metric("pause", "longest pause"), Metric("difference", "pause more than the kernel's")],
         beside_kernel(measure), usual=2, seconds=QUIET_SECONDS + 0.6)
+
+
+def steady(name, sender, recorded):
+    def run(lab, contender, _):
+        return download(lab, "handover", name, sender, recorded, STEADY_SECONDS)
+    return Row(f"steady-{name}@{sender}",
+               f"nothing wrong on a link like {name} for {STEADY_SECONDS / 60:.0f} minutes, download, {sender}", [
+        Metric("moves", "false moves", "", worst=0), Metric("ended", "subflows ended meanwhile", ""),
+        Metric("rate", "Mbit/s", "Mbit/s", at_least=True), Metric("pause", "longest pause")],
+        run, ("ours",), 1, is_long=True, seconds=STEADY_SECONDS + 0.6)
 
 
 def walk(name, sender, recorded):
@@ -91,5 +106,5 @@ def walk(name, sender, recorded):
 def radio_rows(folder=None):
     recorded = recordings(folder)
     traces = [*MADE, *recorded]
-    return [make(name, sender, recorded) for make, names in ((quiet, [*PRESETS, *traces]), (walk, traces))
+    return [make(name, sender, recorded) for make, names in ((quiet, [*PRESETS, *traces]), (steady, [*PRESETS, *traces]), (walk, traces))
             for name in names for sender in SENDERS]

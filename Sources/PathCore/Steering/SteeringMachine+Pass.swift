@@ -92,9 +92,19 @@ extension SteeringMachine {
         traits.followsLatency && paths.keys.contains { paths[$0].wanders(at: now, tuning) }
     }
 
+    /// From when on the end of a subflow costs nothing: it has both kernels send again what is unacknowledged on the whole
+    /// connection, which on a slow path takes seconds. So no transfer may be under way, however slow; nil while one is.
+    func endsFreelyFrom(at now: MonotonicTime) -> MonotonicTime? {
+        guard var free = quietFrom(at: now) else { return nil }
+        for subflow in reconciler.subflows.all {
+            if let over = subflow.stream.isOverFrom(at: now, tuning) { free = max(free, over) }
+        }
+        return free
+    }
+
     /// From when on no bulk transfer is under way; nil while one is.
     func quietFrom(at now: MonotonicTime) -> MonotonicTime? {
-        guard outstanding <= tuning.bulkOutstanding else { return nil }
+        guard outstanding <= tuning.transfer.outstanding else { return nil }
         var last: MonotonicTime?
         for subflow in reconciler.subflows.all {
             let received = subflow.stream.isBulk ? subflow.stream.silence.heardAt : nil
@@ -103,6 +113,6 @@ extension SteeringMachine {
                 if let time { last = max(last ?? time, time) }
             }
         }
-        return last.map { $0.advanced(by: tuning.bulkPause) } ?? now
+        return last.map { $0.advanced(by: tuning.transfer.pause) } ?? now
     }
 }

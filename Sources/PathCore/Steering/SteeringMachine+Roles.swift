@@ -114,7 +114,7 @@ extension SteeringMachine {
         else { return }
         // Put aside it costs nothing but its place.
         if !reconciler.subflows[data].isBackup { prioritize(data, isBackup: true, at: now) }
-        guard let quiet = quietFrom(at: now) else { return }
+        guard let quiet = endsFreelyFrom(at: now) else { return }
         guard now >= quiet, isFresh(at: now) else {
             return timers.set(.connection(.release), at: max(quiet, now))
         }

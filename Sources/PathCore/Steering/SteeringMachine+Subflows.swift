@@ -91,7 +91,8 @@ extension SteeringMachine {
         let mayMake = reconciler.takesJoins && reconciler.hasRoom(tuning) && isBulk
         let need = mayMake && existing == nil ? needForReserve(besides: carrying, at: now) : .none
         let step = reserve.step(
-            carrying: carrying, existing, need: need, sends: outstanding > tuning.bulkOutstanding, at: now,
+            carrying: carrying, existing, need: need, sends: outstanding > tuning.transfer.outstanding,
+            at: now,
             tuning)
         switch step {
         case .none: break
@@ -106,7 +107,7 @@ extension SteeringMachine {
     }
 
     private var isBulk: Bool {
-        outstanding > tuning.bulkOutstanding || reconciler.subflows.all.contains { $0.stream.isBulk }
+        outstanding > tuning.transfer.outstanding || reconciler.subflows.all.contains { $0.stream.isBulk }
     }
 
     /// Whether a path that carries may be left soon: it is in trouble, or was probed because it is silent. A probe is enough for a reserve

@@ -107,7 +107,7 @@ extension SteeringMachine {
             guard let time = subflow.lingersUntil else { continue }
             first = min(first ?? time, time)
         }
-        guard let first, let quiet = quietFrom(at: now) else { return }
+        guard let first, let quiet = endsFreelyFrom(at: now) else { return }
         let due = max(first, quiet)
         guard now >= due, isFresh(at: now) else {
             return timers.set(.connection(.dismissal), at: max(due, now))

@@ -1,5 +1,5 @@
 // Every duration, ratio and count that steering uses, with its unit and its reason: here, and in the files of its parts
-// (HandoffTuning, InteractiveTuning, ReserveTuning). No other file of this folder holds one: to try another value change it here, or pass
+// (HandoffTuning, InteractiveTuning, ReserveTuning, TransferTuning). No other file of this folder holds one: to try another value change it here, or pass
 // another tuning to `SteeringMachine.init`.
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
@@ -57,16 +57,6 @@ package final class SteeringTuning: @unchecked Sendable {
     var unsentLookShare = 4
     /// And after so long at the latest.
     var longestUnsentLook = Duration.seconds(1)
-    /// Bytes that come in between two samples, above which it is a bulk transfer.
-    var bulkStep: UInt64 = 32 * 1024
-    /// Outstanding bytes above which it is a bulk transfer.
-    var bulkOutstanding: UInt64 = 64 * 1024
-    /// The time in which so many come in.
-    var bulkTime = Duration.milliseconds(250)
-    /// For so many of those times it is remembered.
-    var bulkMemory = 4
-    /// How long after the last bytes of a bulk transfer that came in it has ended: no sender pauses for so long.
-    var bulkPause = Duration.seconds(1)
     /// For how long after data moved a connection is in use.
     var activeTime = Duration.seconds(1)
 
@@ -140,6 +130,9 @@ package final class SteeringTuning: @unchecked Sendable {
     var lonePatience = Duration.milliseconds(250)
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)
+    /// Or in a stream so many round trips later, up to this: a slow path's repairs take so long.
+    var secondSilenceTrips = 2
+    var longestSecondSilence = Duration.seconds(2)
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
     /// Where the user awaits bytes that are no stream, silence is strange after an answer's time and this; a server may think.
     var awaitedSilence = Duration.milliseconds(100)
@@ -282,6 +275,8 @@ package final class SteeringTuning: @unchecked Sendable {
 
     // MARK: Parts
 
+    /// Whether a transfer is under way.
+    var transfer = TransferTuning()
     /// What is handed over when a path is left.
     var handoff = HandoffTuning()
     /// Which of two paths has the lower latency.

@@ -129,8 +129,8 @@ struct Subflow: Sendable {
     /// From when on its silence is more than a pause of its stream's sender. One that starts, or measures the path (BBR),
     /// sends some segments a round trip; how long that is the receiving end sees best, with the queues on the way.
     func silenceIsCertain(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
-        guard let received = stream.silence.receivedAt, let latest = progress.latest else { return nil }
-        let trip = min(max(latest.minimumRTT ?? .zero, latest.receiverRTT), tuning.longestPause)
+        guard let received = stream.silence.receivedAt, progress.latest != nil else { return nil }
+        let trip = min(stream.roundTrip, tuning.longestPause)
         return received.advanced(
             by: max(trip * tuning.pauseAllowance + tuning.quietMargin, stream.usualPause(at: now, tuning)))
     }

@@ -93,6 +93,16 @@ struct StreamDetectorTests {
         #expect(!detector.isBulk)
     }
 
+    @Test("is over a second after its last bytes, or twice its longest pause of late")
+    mutating func end() {
+        #expect(detector.isOverFrom(at: at(1000), tuning) == nil)
+        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
+        #expect(detector.isOverFrom(at: at(1030), tuning) == at(2030))
+        ingest(received: 300, at: 1830)
+        ingest(received: 400, at: 1840)
+        #expect(detector.isOverFrom(at: at(1840), tuning) == at(1840 + 1600))
+    }
+
     @Test("is probed although bytes come, where they carry nothing on for longer than a repair takes")
     mutating func repairs() {
         for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }

@@ -14,6 +14,9 @@ struct StreamDetector: Sendable {
     private(set) var isStream = false
     /// When the stream was last heard, here or where it came before.
     private(set) var streamedAt: MonotonicTime?
+    /// How long the peer's next word takes to follow from an acknowledgement, with the queues on the way: the receiving end
+    /// sees that best.
+    private(set) var roundTrip = Duration.zero
 
     /// Whether much comes in.
     var isBulk: Bool { volume.isBulk }
@@ -22,6 +25,7 @@ struct StreamDetector: Sendable {
     mutating func ingest(
         _ sample: SubflowSample, after latest: SubflowSample?, at now: MonotonicTime, _ tuning: SteeringTuning
     ) {
+        roundTrip = max(sample.minimumRTT ?? .zero, sample.receiverRTT)
         guard let latest else { return }
         let bytes = sample.bytesReceived &- latest.bytesReceived
         volume.add(bytes, at: now, tuning)
@@ -90,18 +94,18 @@ struct StreamDetector: Sendable {
 
     /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
     func due(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
-        guard isStream, let pause = pause(at: now, tuning) else { return nil }
+        // What was lost twice is repeated after two round trips and more.
+        let second = max(
+            tuning.secondSilence, min(roundTrip * tuning.secondSilenceTrips, tuning.longestSecondSilence))
+        guard isStream, let pause = pause(usualPause(at: now, tuning), second: second, tuning)
+        else { return nil }
         return silence.due(after: pause, repairTime: tuning.repairTime)
     }
 
-    private func pause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration? {
-        pause(usualPause(at: now, tuning), tuning)
-    }
-
-    private func pause(_ quiet: Duration, _ tuning: SteeringTuning) -> Duration? {
+    private func pause(_ quiet: Duration, second: Duration, _ tuning: SteeringTuning) -> Duration? {
         switch silence.probes {
         case 0: return quiet
-        case 1: return quiet + tuning.secondSilence
+        case 1: return quiet + second
         default:
             let place = silence.probes - 2
             return place < tuning.laterSilences.count ? tuning.laterSilences[place] : nil
@@ -118,7 +122,7 @@ struct StreamDetector: Sendable {
     ) -> MonotonicTime? {
         if let due = due(at: now, tuning) { return due }
         let quiet = max(usualPause(at: now, tuning), tuning.awaitedSilence + answerTime)
-        guard let pause = pause(quiet, tuning) else { return nil }
+        guard let pause = pause(quiet, second: tuning.secondSilence, tuning) else { return nil }
         return silence.due(after: pause, repairTime: tuning.repairTime, answeredAt: answeredAt)
     }
 
@@ -126,6 +130,15 @@ struct StreamDetector: Sendable {
     func usualPause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration {
         let known = pauses.longest(at: now, tuning) * tuning.pauseMargin
         return min(max(tuning.silence, known), tuning.longestPause)
+    }
+
+    /// From when on nothing of it is on its way any more, however slow it is; nil where nothing was.
+    func isOverFrom(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
+        guard isStream || isBulk, let heard = silence.heardAt else { return nil }
+        let pause = max(
+            roundTrip * tuning.transfer.trips, pauses.longest(at: now, tuning) * tuning.transfer.longestPauses
+        )
+        return heard.advanced(by: max(pause, tuning.transfer.pause))
     }
 
     /// Whether a stream was heard lately. One that was heard long ago has ended.
@@ -173,14 +186,14 @@ struct TransferVolume: Sendable {
     private(set) var isBulk = false
 
     mutating func add(_ bytes: UInt64, at now: MonotonicTime, _ tuning: SteeringTuning) {
-        let times = levelAt.duration(to: now) / tuning.bulkTime
-        let lost = UInt64(min(times, Double(tuning.bulkMemory)) * Double(tuning.bulkStep))
+        let times = levelAt.duration(to: now) / tuning.transfer.time
+        let lost = UInt64(min(times, Double(tuning.transfer.memory)) * Double(tuning.transfer.step))
         level = min(level - min(level, lost) + min(bytes, tuning.mostBulk), tuning.mostBulk)
         levelAt = now
-        isBulk = level > tuning.bulkStep
+        isBulk = level > tuning.transfer.step
     }
 }
 
 extension SteeringTuning {
-    fileprivate var mostBulk: UInt64 { bulkStep * UInt64(bulkMemory) }
+    fileprivate var mostBulk: UInt64 { transfer.step * UInt64(transfer.memory) }
 }
