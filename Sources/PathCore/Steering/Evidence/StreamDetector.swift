@@ -108,7 +108,8 @@ struct StreamDetector: Sendable {
         case 1: return quiet + second
         default:
             let place = silence.probes - 2
-            return place < tuning.laterSilences.count ? tuning.laterSilences[place] : nil
+            guard place < tuning.laterSilences.count else { return nil }
+            return max(tuning.laterSilences[place], quiet + second * (silence.probes + 1))
         }
     }
 
