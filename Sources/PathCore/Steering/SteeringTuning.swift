@@ -131,7 +131,7 @@ package final class SteeringTuning: @unchecked Sendable {
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)
     /// Or in a stream so many round trips later, up to this: a slow path's repairs take so long.
-    var secondSilenceTrips = 2
+    var secondSilenceTrips = 3
     var longestSecondSilence = Duration.seconds(10)
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
     /// Where the user awaits bytes that are no stream, silence is strange after an answer's time and this; a server may think.

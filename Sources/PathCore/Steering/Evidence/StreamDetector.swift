@@ -94,7 +94,7 @@ struct StreamDetector: Sendable {
 
     /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
     func due(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
-        // What was lost twice is repeated after two round trips and more.
+        // What is lost twice is repeated by the timer, after two round trips and more.
         let second = max(
             tuning.secondSilence, min(roundTrip * tuning.secondSilenceTrips, tuning.longestSecondSilence))
         guard isStream, let pause = pause(usualPause(at: now, tuning), second: second, tuning)
