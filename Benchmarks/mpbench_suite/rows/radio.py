@@ -20,6 +20,8 @@ QUIET_SECONDS, STEADY_SECONDS = 10.0, 600.0
 # would rightly begin on cellular. A trace may begin with an outage.
 NEAR, FAR = 60, 1200
 CLOSE = ("wifi", "lte", "hotel")
+# Seconds without a delivery that are an outage of a recorded link, which may be left; and how far from one that may be told.
+OUTAGE, SLACK = 0.4, 1.0
 # Of a walk: Wi-Fi gets worse from 1 to 4 s, and then is gone, the link still up.
 FADE, GONE, WALK_SECONDS = (1.0, 4.0), 4.0, 8.0
 # What a link of its own rate has besides.
@@ -46,6 +48,22 @@ def conditions(lab, name, recorded):
     return TRACED + recorded[name] if name in recorded else name
 
 
+def deliveries(path):
+    """When a recorded link delivers, in seconds: up, and down."""
+    return [[int(line) / 1000 for line in pathlib.Path(f"{path}.{direction}").read_text().split()] for direction in ("up", "down")]
+
+
+def moves_without_outage(result, path):
+    """How often a transfer left Wi-Fi while its link carried. A recording begins with its lab, a little before the transfer, and
+    begins anew at its end."""
+    moves = [event["time"] for event in result["events"] if event["text"].startswith("moved from wlan0")]
+
+    def stands(times, moment):
+        moment %= times[-1]
+        return any(end - begin > OUTAGE and begin - SLACK <= moment <= end + SLACK for begin, end in zip(times, times[1:]))
+    return sum(not any(stands(times, moment) for times in deliveries(path)) for moment in moves)
+
+
 def download(lab, mode, name, sender, recorded, seconds):
     """One download over a link like the one of that name, and all that the benchmark noted of it."""
     network = Network(wifi=conditions(lab, name, recorded), cellular=f"rtt={NEAR if name in CLOSE else FAR}ms,rate=20mbit,queue=100ms",
@@ -66,7 +84,10 @@ def quiet(name, sender, recorded):
 
 def steady(name, sender, recorded):
     def run(lab, contender, _):
-        return download(lab, "handover", name, sender, recorded, STEADY_SECONDS)
+        figures, result = download(lab, "handover", name, sender, recorded, STEADY_SECONDS)
+        if name in recorded:
+            figures["moves"] = moves_without_outage(result, recorded[name])
+        return figures, result
     return Row(f"steady-{name}@{sender}",
                f"nothing wrong on a link like {name} for {STEADY_SECONDS / 60:.0f} minutes, download, {sender}", [
         Metric("moves", "false moves", "", worst=0), Metric("ended", "subflows ended meanwhile", ""),
