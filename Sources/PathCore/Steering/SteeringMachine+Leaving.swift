@@ -50,7 +50,7 @@ extension SteeringMachine {
                 $0.path == path ? $0.isIdleStandby : $0.isBackup || paths[$0.path].state.isGood
             })
         else { return false }
-        let quiet = endsFreelyFrom(at: now) ?? now.advanced(by: tuning.transfer.pause)
+        let quiet = quietFrom(at: now) ?? now.advanced(by: tuning.transfer.pause)
         guard now < quiet else { return false }
         timers.set(.connection(.release), at: quiet)
         return true

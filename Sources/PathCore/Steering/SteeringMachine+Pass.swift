@@ -93,11 +93,12 @@ extension SteeringMachine {
     }
 
     /// From when on the end of a subflow costs nothing: it has both kernels send again what is unacknowledged on the whole
-    /// connection, which on a slow path takes seconds. So no transfer may be under way, however slow; nil while one is.
+    /// connection, which on a slow path takes seconds. So no stream may come in either, however slow; nil while a bulk transfer is
+    /// under way. (What this end sends slowly is up to 64 KB, and not counted.)
     func endsFreelyFrom(at now: MonotonicTime) -> MonotonicTime? {
         guard var free = quietFrom(at: now) else { return nil }
         for subflow in reconciler.subflows.all {
-            if let over = subflow.stream.isOverFrom(at: now, tuning) { free = max(free, over) }
+            if let end = subflow.stream.endsFrom(tuning) { free = max(free, end) }
         }
         return free
     }

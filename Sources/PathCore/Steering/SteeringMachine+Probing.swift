@@ -185,9 +185,7 @@ extension SteeringMachine {
                     reconciler.subflows[data].progress.excuse(at: now)
                 }
             }
-        } else if wasAsked, subflow.stream.isStream,
-            subflow.stream.silence.probes >= tuning.probesBeforeOffer, !subflow.isBackup
-        {
+        } else if wasAsked, subflow.stream.mayOffer(at: now, tuning), !subflow.isBackup {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,
             // which it takes if its own subflow does not get through.
             succeed(data, at: now)

@@ -121,7 +121,7 @@ extension SteeringMachine {
         for subflow in reconciler.subflows.all {
             switch subflow.role {
             case .data where subflow.isOpen: planSample(of: subflow, &plan, at: now)
-            case .successor where subflow.lingersUntil != nil:
+            case .successor where subflow.lingersUntil.map { now < $0 } ?? false:
                 // The peer was shown this way.
                 let pause = max(subflow.progress.answerTime(tuning), tuning.leastOfferLook)
                 plan.add(now.advanced(by: pause))

@@ -79,8 +79,12 @@ extension SteeringMachine {
         let own = reconciler.subflows[data]
         // What we send takes either way, and says nothing of one on which nothing waits.
         guard progress.hasReceived || own.progress.waitingSince != nil else { return }
-        // One that has just taken its place is given its time.
+        // One that has just taken its place is given its time, and one that got something through is not forgotten.
         guard max(own.progress.progressAt ?? .zero, own.openSince ?? .zero) < successor.requested else {
+            // What comes in this way does not come the other.
+            if progress.hasReceived, own.stream.isStream {
+                reconciler.subflows[data].stream.expectAnew(at: now)
+            }
             return
         }
         replace(data, by: id, at: now)

@@ -10,7 +10,7 @@
 // answer to as many probes as the path's loss makes necessary (LossEstimate), and nothing new that came in over it, is
 // proof. What a path's state makes of that: `PathState`.
 //
-// In a bulk transfer the end of a subflow costs (see `Reconciler`). So none is made to probe a path, and none that works
+// In a transfer the end of a subflow costs (see `Reconciler`). So none is made to probe a path, and none that works
 // is ended before it is quiet.
 //
 // A connection is not left without a subflow for a suspicion's or a verdict's sake: the last one that might work is kept

@@ -1,6 +1,6 @@
 // Every duration, ratio and count that steering uses, with its unit and its reason: here, and in the files of its parts
-// (HandoffTuning, InteractiveTuning, ReserveTuning, TransferTuning). No other file of this folder holds one: to try another value change it here, or pass
-// another tuning to `SteeringMachine.init`.
+// (HandoffTuning, InteractiveTuning, ReserveTuning, TransferTuning). No other file of this folder holds one: to try another
+// value change it here, or pass another tuning to `SteeringMachine.init`.
 //
 // What is a formula of an RFC, and no choice, stands at the formula (RFC 6298's gains in `ProgressDetector`).
 
@@ -130,9 +130,6 @@ package final class SteeringTuning: @unchecked Sendable {
     var lonePatience = Duration.milliseconds(250)
     /// How much later the second probe is sent than the first, and when the others: a peer with nothing to say costs four.
     var secondSilence = Duration.milliseconds(250)
-    /// Or in a stream so many round trips later, up to this: a slow path's repairs take so long.
-    var secondSilenceTrips = 3
-    var longestSecondSilence = Duration.seconds(10)
     var laterSilences: [Duration] = [.seconds(2), .seconds(20)]
     /// Where the user awaits bytes that are no stream, silence is strange after an answer's time and this; a server may think.
     var awaitedSilence = Duration.milliseconds(100)
@@ -187,6 +184,9 @@ package final class SteeringTuning: @unchecked Sendable {
 
     /// The peer is shown another subflow when so many probes of its silence were answered.
     var probesBeforeOffer = 2
+    /// And it was silent for so many round trips, for so long at most: a sender that repeats what got lost takes its timer's time.
+    var tripsBeforeOffer = 3
+    var longestOfferPatience = Duration.seconds(10)
     /// For how long that is kept in case its data comes that way, and when to look whether it does, at the earliest.
     var offerLinger = Duration.seconds(1)
     var leastOfferLook = Duration.milliseconds(50)

@@ -10,7 +10,7 @@ struct TransferTuning {
     var outstanding: UInt64 = 64 * 1024
     /// How long after the last bytes that came in it has ended: no sender pauses for so long …
     var pause = Duration.seconds(1)
-    /// … but where the path is slow: any stream has ended after so many round trips there, and times its longest pause of late.
+    /// … but where the path is slow: there it has after so many round trips, and this at the latest.
     var trips = 3
-    var longestPauses = 2
+    var longestPause = Duration.seconds(10)
 }

@@ -7,6 +7,8 @@ struct StreamDetectorTests {
     private let tuning = SteeringTuning()
     private var detector = StreamDetector()
     private var latest: SubflowSample?
+    /// As the receiver measures it.
+    private var roundTrip = Duration.zero
 
     /// A sample of a path of 20 ms.
     private mutating func ingest(
@@ -17,6 +19,7 @@ struct StreamDetectorTests {
             smoothedRTT: .milliseconds(20), rttVariation: .milliseconds(3), minimumRTT: nil)
         sample.receivedSegments = segments
         sample.earlySegments = early
+        sample.receiverRTT = roundTrip
         let isNews = latest.map { received > $0.bytesReceived } ?? false
         detector.ingest(sample, after: latest, at: at(time), tuning)
         if isNews { detector.continues(isShared: false, at: at(time), tuning) }
@@ -93,14 +96,40 @@ struct StreamDetectorTests {
         #expect(!detector.isBulk)
     }
 
-    @Test("is over a second after its last bytes, or twice its longest pause of late")
+    @Test(
+        "ends a second after its last bytes, or three round trips where those take longer, up to ten seconds")
     mutating func end() {
-        #expect(detector.isOverFrom(at: at(1000), tuning) == nil)
-        for count in 0..<4 as Range<UInt64> { ingest(received: count * 100, at: 1000 + Int64(count) * 10) }
-        #expect(detector.isOverFrom(at: at(1030), tuning) == at(2030))
-        ingest(received: 300, at: 1830)
-        ingest(received: 400, at: 1840)
-        #expect(detector.isOverFrom(at: at(1840), tuning) == at(1840 + 1600))
+        #expect(detector.endsFrom(tuning) == nil)
+        for (trip, pause) in [(20, 1000), (700, 2100), (60_000, 10_000)] as [(Int64, Int64)] {
+            (detector, latest, roundTrip) = (StreamDetector(), nil, .milliseconds(trip))
+            for count in 0..<4 as Range<UInt64> {
+                ingest(received: count * 100, at: 1000 + Int64(count) * 10)
+            }
+            #expect(detector.endsFrom(tuning) == at(1030 + pause))
+        }
+    }
+
+    @Test(
+        "is probed once more when its sender may be shown another way, three round trips after its last bytes"
+    )
+    mutating func offers() {
+        for (trip, expected) in [
+            (80, [25, 275, 2000, 20_000]), (200, [25, 275, 600, 2000, 20_000]),
+            (2000, [25, 275, 2000, 6000, 20_000]),
+        ] as [(Int64, [Int64])] {
+            (detector, latest, roundTrip) = (StreamDetector(), nil, .milliseconds(trip))
+            for count in 0..<4 as Range<UInt64> {
+                ingest(received: count * 100, at: 1000 + Int64(count) * 10)
+            }
+            var pauses: [Duration] = []
+            while let due = detector.due(at: at(1030), tuning), pauses.count < 9 {
+                pauses.append(at(1030).duration(to: due))
+                #expect(
+                    detector.mayOffer(at: due, tuning) == (pauses.count > 2 && due >= at(1030 + trip * 3)))
+                detector.wasProbed()
+            }
+            #expect(pauses == expected.map { .milliseconds($0) })
+        }
     }
 
     @Test("is probed although bytes come, where they carry nothing on for longer than a repair takes")

@@ -94,23 +94,38 @@ struct StreamDetector: Sendable {
 
     /// When silence is to be probed: the first time soon, then ever less often, and in the end not at all.
     func due(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
-        // What is lost twice is repeated by the timer, after two round trips and more.
-        let second = max(
-            tuning.secondSilence, min(roundTrip * tuning.secondSilenceTrips, tuning.longestSecondSilence))
-        guard isStream, let pause = pause(usualPause(at: now, tuning), second: second, tuning)
-        else { return nil }
+        guard isStream, let pause = pause(usualPause(at: now, tuning), tuning) else { return nil }
         return silence.due(after: pause, repairTime: tuning.repairTime)
     }
 
-    private func pause(_ quiet: Duration, second: Duration, _ tuning: SteeringTuning) -> Duration? {
-        switch silence.probes {
-        case 0: return quiet
-        case 1: return quiet + second
-        default:
-            let place = silence.probes - 2
-            guard place < tuning.laterSilences.count else { return nil }
-            return max(tuning.laterSilences[place], quiet + second * (silence.probes + 1))
+    private func pause(_ quiet: Duration, _ tuning: SteeringTuning) -> Duration? {
+        // One probe more is sent when its answer may lead to an offer, between two of the others or after the second.
+        let offer = offerPatience(tuning)
+        var place = silence.probes
+        if place >= 2, isStream, offer > quiet + tuning.secondSilence {
+            let before = 2 + tuning.laterSilences.count { $0 < offer }
+            if place == before { return offer }
+            if place > before { place -= 1 }
         }
+        switch place {
+        case 0: return quiet
+        case 1: return quiet + tuning.secondSilence
+        default:
+            return place - 2 < tuning.laterSilences.count ? tuning.laterSilences[place - 2] : nil
+        }
+    }
+
+    /// How long it must be silent before its sender is shown another way.
+    private func offerPatience(_ tuning: SteeringTuning) -> Duration {
+        min(roundTrip * tuning.tripsBeforeOffer, tuning.longestOfferPatience)
+    }
+
+    /// Whether its sender may be shown another way, where the path answers: its timer would have sent again what was lost.
+    func mayOffer(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
+        guard isStream, silence.probes >= tuning.probesBeforeOffer, let heard = silence.heardAt else {
+            return false
+        }
+        return heard.duration(to: now) >= offerPatience(tuning)
     }
 
     /// The same where the user awaits bytes, stream or not.
@@ -123,7 +138,7 @@ struct StreamDetector: Sendable {
     ) -> MonotonicTime? {
         if let due = due(at: now, tuning) { return due }
         let quiet = max(usualPause(at: now, tuning), tuning.awaitedSilence + answerTime)
-        guard let pause = pause(quiet, second: tuning.secondSilence, tuning) else { return nil }
+        guard let pause = pause(quiet, tuning) else { return nil }
         return silence.due(after: pause, repairTime: tuning.repairTime, answeredAt: answeredAt)
     }
 
@@ -134,11 +149,9 @@ struct StreamDetector: Sendable {
     }
 
     /// From when on nothing of it is on its way any more, however slow it is; nil where nothing was.
-    func isOverFrom(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
+    func endsFrom(_ tuning: SteeringTuning) -> MonotonicTime? {
         guard isStream || isBulk, let heard = silence.heardAt else { return nil }
-        let pause = max(
-            roundTrip * tuning.transfer.trips, pauses.longest(at: now, tuning) * tuning.transfer.longestPauses
-        )
+        let pause = min(roundTrip * tuning.transfer.trips, tuning.transfer.longestPause)
         return heard.advanced(by: max(pause, tuning.transfer.pause))
     }
 
