@@ -185,9 +185,8 @@ extension SteeringMachine {
                     reconciler.subflows[data].progress.excuse(at: now)
                 }
             }
-        } else if wasAsked, subflow.stream.mayOffer(at: now, tuning), !subflow.isBackup,
-            // Where it comes over another path too the peer has another way, and no subflow is ended to make room.
-            !sharesStream(data, at: now), reconciler.hasRoom(tuning)
+        } else if wasAsked, !subflow.isBackup,
+            subflow.stream.mayOffer(isShared: sharesStream(data, at: now), at: now, tuning)
         {
             // Nothing of ours waits; whether something of the peer's does is not known here. It is shown another way,
             // which it takes if its own subflow does not get through.

@@ -23,7 +23,9 @@ extension SteeringMachine {
             guard giveUpSlowSuccessor(existing, at: now) else { return }
         }
         // The next answer finds the place free.
-        if !reconciler.hasRoom(tuning), giveUpReserve(at: now) { return }
+        if !reconciler.hasRoom(tuning), giveUpReserve(at: now) {
+            return reconciler.subflows[data].stream.askAgain()
+        }
         create(subflow.route.leading(to: remote), .successor, isBackup: subflow.isBackup, at: now)
     }
 

@@ -158,6 +158,22 @@ struct ReserveSubflowTests {
         #expect(world.time(of: .left("wlan0", because: .refused(.constrained))) == 2001)
     }
 
+    @Test(
+        "gives its reserve up only late for a successor of a subflow that brings nothing, where the other path brings it all"
+    )
+    func offer() throws {
+        var story = Self.story(.download(every: .milliseconds(4)))
+        story.changes = [(.seconds(2), .forget(0))]
+        let world = story.run(until: .seconds(30))
+        let made = try #require(
+            world.steps.first {
+                $0.end == .client && $0.time > 2_000_000_000 && $0.words == "create wlan0"
+            }?.time)
+        #expect((12_000_000_000...26_000_000_000).contains(made), "\(world.lines(from: .seconds(2)))")
+        let ended = world.steps.first { $0.end == .client && $0.words.hasPrefix("destroy") }?.time
+        #expect(ended ?? .max >= 12_000_000_000, "\(world.lines(from: .seconds(2)))")
+    }
+
     @Test("gives its reserve up for a successor, and leaves the path where that is refused")
     func refusal() {
         var story = Self.story(.upload(every: .milliseconds(1)))

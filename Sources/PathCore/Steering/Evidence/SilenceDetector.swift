@@ -25,6 +25,9 @@ struct SilenceDetector: Sendable {
     /// A probe was sent because of it.
     mutating func wasProbed() { probes += 1 }
 
+    /// The latest one is not to count.
+    mutating func forgetLatestProbe() { probes = max(probes - 1, 0) }
+
     /// The peer has said something: the next silence is probed as soon as the first was.
     mutating func forgetProbes() { probes = 0 }
 

@@ -59,6 +59,9 @@ struct StreamDetector: Sendable {
     /// A probe was sent because of it.
     mutating func wasProbed() { silence.wasProbed() }
 
+    /// Nothing could follow from the answer to the latest probe: it is sent again.
+    mutating func askAgain() { silence.forgetLatestProbe() }
+
     /// From now on bytes are to come in: they come another way as well, or came there before, or the user awaits them.
     mutating func expect(at now: MonotonicTime) {
         pauses.abandon()
@@ -121,11 +124,14 @@ struct StreamDetector: Sendable {
     }
 
     /// Whether its sender may be shown another way, where the path answers: its timer would have sent again what was lost.
-    func mayOffer(at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
+    ///
+    /// - Parameter isShared: whether it comes over another path as well. Then the sender has a way, and one more is worth a
+    ///   subflow's end, which makes room for it, only when it seems to have forgotten this one.
+    func mayOffer(isShared: Bool = false, at now: MonotonicTime, _ tuning: SteeringTuning) -> Bool {
         guard isStream, silence.probes >= tuning.probesBeforeOffer, let heard = silence.heardAt else {
             return false
         }
-        return heard.duration(to: now) >= offerPatience(tuning)
+        return heard.duration(to: now) >= (isShared ? tuning.longestOfferPatience : offerPatience(tuning))
     }
 
     /// The same where the user awaits bytes, stream or not.
