@@ -17,6 +17,7 @@ enum RunLab {
         """
 
     static func run(_ script: String) throws -> Outcome {
-        try LabCommand.lab(networks, ShellFunctions.waitFor + beginning + script, deadline: ShellFunctions.patience)
+        try LabCommand.lab(
+            networks, ShellFunctions.waitFor + beginning + script, deadline: ShellFunctions.patience)
     }
 }
