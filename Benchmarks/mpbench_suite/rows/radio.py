@@ -64,17 +64,18 @@ def moves_without_outage(result, path):
     return sum(not any(stands(times, moment) for times in deliveries(path)) for moment in moves)
 
 
-def download(lab, mode, name, sender, recorded, seconds):
+def download(lab, contender, name, sender, recorded, seconds):
     """One download over a link like the one of that name, and all that the benchmark noted of it."""
     network = Network(wifi=conditions(lab, name, recorded), cellular=f"rtt={NEAR if name in CLOSE else FAR}ms,rate=20mbit,queue=100ms",
                       tag="expensive", sender=sender)
-    result = lab.run(network, mode, "down", seconds, backup=None, watch=True, limit=seconds + 30)
+    result = lab.run(network, "kernel" if contender == "kernel" else "handover", "down", seconds, backup=None, watch=True,
+                     limit=seconds + 30)
     return undisturbed(result), result
 
 
 def quiet(name, sender, recorded):
     def measure(lab, contender, _):
-        return download(lab, "kernel" if contender == "kernel" else "handover", name, sender, recorded, QUIET_SECONDS)
+        return download(lab, contender, name, sender, recorded, QUIET_SECONDS)
     return Row(f"quiet-{name}@{sender}", f"nothing wrong on a link like {name}, download of {QUIET_SECONDS:.0f} s, {sender}", [
         Metric("moves", "false moves", "", worst=0), Metric("ended", "subflows ended meanwhile", "", worst=0),
         Metric("rate", "Mbit/s", "Mbit/s", ratio=0.95, at_least=True),
@@ -84,7 +85,7 @@ def quiet(name, sender, recorded):
 
 def steady(name, sender, recorded):
     def measure(lab, contender, _):
-        figures, result = download(lab, "kernel" if contender == "kernel" else "handover", name, sender, recorded, STEADY_SECONDS)
+        figures, result = download(lab, contender, name, sender, recorded, STEADY_SECONDS)
         if name in recorded:
             figures["moves"] = moves_without_outage(result, recorded[name])
         return figures, result
@@ -127,5 +128,6 @@ def walk(name, sender, recorded):
 def radio_rows(folder=None):
     recorded = recordings(folder)
     traces = [*MADE, *recorded]
-    return [make(name, sender, recorded) for make, names in ((quiet, [*PRESETS, *traces]), (steady, [*PRESETS, *traces]), (walk, traces))
+    links = [*PRESETS, *traces]
+    return [make(name, sender, recorded) for make, names in ((quiet, links), (steady, links), (walk, traces))
             for name in names for sender in SENDERS]

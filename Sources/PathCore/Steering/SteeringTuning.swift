@@ -182,11 +182,8 @@ package final class SteeringTuning: @unchecked Sendable {
 
     // MARK: Successors
 
-    /// The peer is shown another subflow when so many probes of its silence were answered.
+    /// The peer is shown another subflow when so many probes of its silence were answered (and see `TransferTuning.trips`).
     var probesBeforeOffer = 2
-    /// And it was silent for so many round trips, for so long at most: a sender that repeats what got lost takes its timer's time.
-    var tripsBeforeOffer = 3
-    var longestOfferPatience = Duration.seconds(10)
     /// For how long that is kept in case its data comes that way, and when to look whether it does, at the earliest.
     var offerLinger = Duration.seconds(1)
     var leastOfferLook = Duration.milliseconds(50)

@@ -10,7 +10,8 @@ struct TransferTuning {
     var outstanding: UInt64 = 64 * 1024
     /// How long after the last bytes that came in it has ended: no sender pauses for so long …
     var pause = Duration.seconds(1)
-    /// … but where the path is slow: there it has after so many round trips, and this at the latest.
+    /// … but where the path is slow: there it has after so many round trips, and this at the latest. (A timer repeats within that
+    /// what got lost: so only then the sender is shown another way.)
     var trips = 3
     var longestPause = Duration.seconds(10)
 }

@@ -103,7 +103,7 @@ struct StreamDetector: Sendable {
 
     private func pause(_ quiet: Duration, _ tuning: SteeringTuning) -> Duration? {
         // One probe more is sent when its answer may lead to an offer, between two of the others or after the second.
-        let offer = offerPatience(tuning)
+        let offer = longestSilence(tuning)
         var place = silence.probes
         if place >= 2, isStream, offer > quiet + tuning.secondSilence {
             let before = 2 + tuning.laterSilences.count { $0 < offer }
@@ -118,9 +118,9 @@ struct StreamDetector: Sendable {
         }
     }
 
-    /// How long it must be silent before its sender is shown another way.
-    private func offerPatience(_ tuning: SteeringTuning) -> Duration {
-        min(roundTrip * tuning.tripsBeforeOffer, tuning.longestOfferPatience)
+    /// How long a stream is silent at most that goes on: its sender's timer repeats what got lost.
+    private func longestSilence(_ tuning: SteeringTuning) -> Duration {
+        min(roundTrip * tuning.transfer.trips, tuning.transfer.longestPause)
     }
 
     /// Whether its sender may be shown another way, where the path answers: its timer would have sent again what was lost.
@@ -131,7 +131,7 @@ struct StreamDetector: Sendable {
         guard isStream, silence.probes >= tuning.probesBeforeOffer, let heard = silence.heardAt else {
             return false
         }
-        return heard.duration(to: now) >= (isShared ? tuning.longestOfferPatience : offerPatience(tuning))
+        return heard.duration(to: now) >= (isShared ? tuning.transfer.longestPause : longestSilence(tuning))
     }
 
     /// The same where the user awaits bytes, stream or not.
@@ -157,8 +157,7 @@ struct StreamDetector: Sendable {
     /// From when on nothing of it is on its way any more, however slow it is; nil where nothing was.
     func endsFrom(_ tuning: SteeringTuning) -> MonotonicTime? {
         guard isStream || isBulk, let heard = silence.heardAt else { return nil }
-        let pause = min(roundTrip * tuning.transfer.trips, tuning.transfer.longestPause)
-        return heard.advanced(by: max(pause, tuning.transfer.pause))
+        return heard.advanced(by: max(longestSilence(tuning), tuning.transfer.pause))
     }
 
     /// Whether a stream was heard lately. One that was heard long ago has ended.
