@@ -180,13 +180,13 @@ public enum PacketFinding: Sendable, Hashable {
 public struct QualityFinding: Sendable, Hashable {
     /// How many were begun.
     public var sent = 0
-    /// The round trips of those that were answered within a second, in ascending order.
+    /// The round trips of those whose first packet was answered, in ascending order.
     public var roundTrips: [Duration] = []
 
     /// Nothing was sent yet.
     public init() {}
 
-    /// A series of which so many got no answer.
+    /// A series of so many, of which these were answered.
     public init(sent: Int, roundTrips: [Duration]) {
         self.sent = sent
         self.roundTrips = roundTrips.sorted()

@@ -224,7 +224,7 @@ extension Judge {
         case .lossy:
             let share = Int((path.quality.loss * 100).rounded())
             return (
-                "\(name) loses packets: \(share) % of \(path.quality.sent) handshakes got no answer",
+                "\(name) loses packets: \(share) % of \(path.quality.sent) handshakes lost a packet",
                 "Move nearer to its access point, or use another path for what must be fast."
             )
         case .queueFull:

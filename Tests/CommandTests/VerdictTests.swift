@@ -261,7 +261,7 @@ struct VerdictTests {
                 $0.quality = QualityFinding(
                     sent: 32, roundTrips: Array(repeating: .milliseconds(20), count: 26))
             })
-        #expect(lossy.sentence == "wlan0 loses packets: 19 % of 32 handshakes got no answer.")
+        #expect(lossy.sentence == "wlan0 loses packets: 19 % of 32 handshakes lost a packet.")
         let late = QualityFinding(sent: 32, roundTrips: Array(repeating: .milliseconds(700), count: 32))
         let full = check(
             well("wlan0") {

@@ -10,6 +10,8 @@ extension Labs {
         /// A scenario, when the check begins, and what it may come to: `fault path status`.
         private struct Case: Sendable {
             var scenario: String
+            /// What is special about its Wi-Fi.
+            var wifi: String?
             /// The lab's command waits until its shell counts so many seconds, which may be one too many.
             var start = 0
             var before = ""
@@ -30,6 +32,10 @@ extension Labs {
                 scenario: "bufferbloat", start: 4,
                 before: "curl -s -o /dev/null http://203.0.113.10/40000000 &",
                 expected: ["queue_full wlan0 1"]),
+            // The first SYN's answer comes after the second was sent: late, not lost.
+            Case(
+                scenario: "healthy", wifi: "rtt=1200ms", expected: ["slow wlan0 1"],
+                said: "wlan0 is slow: answers take 1"),
             Case(scenario: "one-way-loss", expected: ["lossy wlan0 1"]),
             Case(scenario: "elevator", start: 5, expected: ["path_silent - 1"]),
             // Wi-Fi is silent from the eighth second to the tenth.
@@ -52,10 +58,9 @@ extension Labs {
                 '\(LabCommand.program("mppaths"))' check --json \(one.arguments); echo "status $?"
                 """
             let result = try await Program.run(
-                [
-                    LabCommand.program("mplab"), "run", "--quiet", "--scenario", one.scenario, "--", "bash",
-                    "-c", script,
-                ], within: .seconds(60))
+                [LabCommand.program("mplab"), "run", "--quiet", "--scenario", one.scenario]
+                    + (one.wifi.map { ["--wifi", $0] } ?? []) + ["--", "bash", "-c", script],
+                within: .seconds(60))
             let lines = result.outputText.split(separator: "\n")
             let object = try #require(
                 try JSONSerialization.jsonObject(with: Data((lines.first ?? "").utf8)) as? [String: Any],

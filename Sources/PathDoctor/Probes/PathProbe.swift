@@ -17,9 +17,7 @@ struct PathProbe: Sendable {
     /// (`net.mptcp.syn_retrans_before_tcp_fallback`, the third after 3 s).
     static let mptcpPatience = Duration.milliseconds(1800)
     /// The handshakes that show loss and round trips: so many, so far apart.
-    static let handshakes = (
-        count: 32, interval: Duration.milliseconds(100), patience: Duration.milliseconds(900)
-    )
+    static let handshakes = (count: 32, interval: Duration.milliseconds(100))
     private static let mostSeries = 3
     /// Segments that pass wherever IPv6 does (1,280 bytes, RFC 8200 section 5), with room for a tunnel.
     static let smallSegment: CInt = 1000
@@ -198,8 +196,11 @@ struct PathProbe: Sendable {
                 group.addTask {
                     try? await Task.sleep(until: begun + Self.handshakes.interval * number, tolerance: .zero)
                     let started = ContinuousClock.now
-                    switch await halfOpen(endpoint, within: Self.handshakes.patience) {
-                    case .success, .failure(.refused): return ContinuousClock.now - started
+                    switch await halfOpen(endpoint, within: Self.patience) {
+                    case .success(let handshake): return handshake.firstAnswer
+                    case .failure(.refused):
+                        let time = ContinuousClock.now - started
+                        return time < ProbeSocket.repetition ? time : nil
                     case .failure: return nil
                     }
                 }

@@ -86,6 +86,20 @@ final class ProbeSocket: Sendable {
 
     var number: CInt { socket.descriptor.number }
 
+    /// After so long without an answer the kernel sends a SYN again (RFC 6298 section 2).
+    static let repetition = Duration.seconds(1)
+
+    /// How long the first SYN's answer took; nil where that SYN, or its answer, was lost and a later one was answered.
+    ///
+    /// A queue that holds a second answers the first SYN after the second was sent. The kernel tells the two apart by the time
+    /// stamps (RFC 7323 section 4.1): its round trip is that of the SYN that was answered.
+    var firstAnswer: Duration? {
+        guard let sample = TransportSample.read(number)?.subflows.first, sample.retransmissions > 0 else {
+            return duration
+        }
+        return sample.smoothedRTT > duration - Self.repetition / 2 ? duration : nil
+    }
+
     /// Sends a request that fits the socket's buffer, and gathers the answer until it has so many bytes, the peer ends it, or
     /// the time is over.
     func ask(_ request: [UInt8], upTo most: Int, within limit: Duration) async -> [UInt8] {
