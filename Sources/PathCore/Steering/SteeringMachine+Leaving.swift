@@ -96,6 +96,14 @@ extension SteeringMachine {
         }
     }
 
+    /// Whether a path that failed in silence carries, and another is there to take over.
+    var leavesFailedCarrier: Bool {
+        reconciler.subflows.all.contains {
+            $0.role == .data && $0.isOpen && !$0.isBackup && paths[$0.path].hasFailed
+                && hasOther(than: $0.path) && allowed.loss(of: $0) == nil
+        }
+    }
+
     /// Ends all subflows of a path.
     ///
     /// - Parameter isCertain: whether it is gone, and not only bad or not needed.

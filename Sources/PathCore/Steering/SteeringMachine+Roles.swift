@@ -2,6 +2,8 @@
 
 extension SteeringMachine {
     mutating func steer(at now: MonotonicTime) {
+        // What has come in since the latest sample may speak for the path that is about to be left.
+        guard !leavesFailedCarrier || isFresh(at: now) else { return }
         if traits.steers { followPolicy(at: now) } else { leaveFailed(at: now) }
         dismissSuccessors(at: now)
         reconciler.settleWithdrawals(paths, &timers, at: now, tuning)
