@@ -96,7 +96,7 @@ extension SteeringMachine {
         }
     }
 
-    /// Whether a path that failed in silence carries, and another is there to take over.
+    /// Whether a path carries that has failed though it is there, and another can take over.
     var leavesFailedCarrier: Bool {
         reconciler.subflows.all.contains {
             $0.role == .data && $0.isOpen && !$0.isBackup && paths[$0.path].hasFailed

@@ -103,7 +103,8 @@ extension SteeringMachine {
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
         let hadFailed = paths[path].hasFailed
-        guard isAnswer || hadFailed else { return }
+        // Nor for a subflow that gets nothing of ours through over a path that answers.
+        guard isAnswer || hadFailed && reconciler.subflows[id].stuckSince == nil else { return }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
         if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
@@ -190,14 +191,12 @@ extension SteeringMachine {
     }
 
     private func planSample(of subflow: Subflow, _ plan: inout SamplePlan, at now: MonotonicTime) {
+        let failedLook = paths[subflow.path].hasFailed ? now.advanced(by: tuning.failedPathLook) : nil
         if subflow.progress.waitingSince != nil {
-            let hasFailed = paths[subflow.path].hasFailed
-            plan.add(
-                hasFailed
-                    ? now.advanced(by: tuning.failedPathLook) : suspicionDue(subflow, at: now) ?? now)
+            plan.add(failedLook ?? suspicionDue(subflow, at: now) ?? now)
         }
         if probes, paths[subflow.path].state.probing == nil, let due = silenceDue(subflow, at: now) {
-            plan.add(silence: due)
+            plan.add(silence: failedLook ?? due)
         }
         // An owner that tells of data wakes the machine by the next that moves.
         if !configuration.hasHints, subflow.progress.progressAt == now {

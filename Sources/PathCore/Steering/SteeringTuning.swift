@@ -37,7 +37,7 @@ package final class SteeringTuning: @unchecked Sendable {
     var leastPace = Duration.milliseconds(2)
     /// When data that moves is looked at where no subflow is established.
     var firstLook = Duration.milliseconds(25)
-    /// How often a subflow is looked at whose path has failed and has data waiting.
+    /// How often a subflow is looked at whose path has failed, where data waits or is to come.
     var failedPathLook = Duration.milliseconds(200)
     /// How often an idle connection is looked at whose owner does not tell when data moves.
     var idleLook = Duration.seconds(1)

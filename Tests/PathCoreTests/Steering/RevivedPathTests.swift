@@ -29,23 +29,33 @@ struct RevivedPathTests {
             _ = look(time, since: 0)
         }
         // No probe is answered.
-        let failed = (1001...1300).first { time in
-            look(time, since: time - 1000).contains { if case .tell(.failed) = $0 { true } else { false } }
-        }
-        let joined = try #require(failed) + 40
-        received += later
+        let verdict = try #require(
+            (1001...1300).first { time in
+                look(time, since: time - 1000).contains {
+                    if case .tell(.failed) = $0 { true } else { false }
+                }
+            })
         let local = IPEndpoint(SimulatedPath.cellular().address, port: 40_002)
+        func joining(_ state: SubflowSample.State, since: Int64) -> TransportSample {
+            var sample = HandFed.download(received: received, early: 0, since: .milliseconds(since))
+            var second = SubflowSample(id: 1)
+            (second.local, second.remote, second.state) = (local, HandFed.remote, state)
+            sample.subflows.append(second)
+            return sample
+        }
+        _ = machine.sample(joining(.synSent, since: verdict - 999), at: at(verdict + 1))
+        // Within the time in which a wake-up is not late.
+        let joined = verdict + 15
+        #expect(!machine.agenda.needsSample(at: at(joined)))
+        received += later
         var course = Course()
         course.blindly = machine.event(
             .subflowEstablished(
-                HandFed.token, SubflowFacts(local: local, remote: HandFed.remote), error: nil), at: at(joined)
-        )
+                HandFed.token, SubflowFacts(local: local, remote: HandFed.remote), error: nil),
+            at: at(joined))
         course.looks = machine.agenda.needsSample(at: at(joined))
-        var sample = HandFed.download(received: received, early: 0, since: .milliseconds(later > 0 ? 5 : 400))
-        var second = SubflowSample(id: 1)
-        (second.local, second.remote, second.state) = (local, HandFed.remote, .established)
-        sample.subflows.append(second)
-        course.knowingly = machine.sample(sample, at: at(joined))
+        let since = later > 0 ? 5 : joined - 1000
+        course.knowingly = machine.sample(joining(.established, since: since), at: at(joined))
         return course
     }
 
@@ -68,7 +78,57 @@ struct RevivedPathTests {
     @Test("is not left where something has come in since")
     func revives() throws {
         let course = try Self.course(later: 10_000)
-        #expect(!Self.leaves(course.blindly) && !Self.leaves(course.knowingly))
+        #expect(course.looks && !Self.leaves(course.blindly) && !Self.leaves(course.knowingly))
         #expect(course.knowingly.contains(.tell(.answered("wlan0"))))
+    }
+
+    @Test("is left where it answers and takes none of our data, whatever comes in over it")
+    func stuck() throws {
+        var machine = HandFed.machine()
+        let cellular = IPEndpoint(SimulatedPath.cellular().address, port: 40_002)
+        var (received, opensAt, leftAt) = (UInt64(0), Int64?.none, Int64?.none)
+        var answers: [(time: Int64, path: PathKey)] = []
+        for time in Int64(1)...5000 where leftAt == nil {
+            received += 1000
+            var sample = HandFed.download(received: received, early: 0, since: .zero)
+            if time > 1000 {
+                sample.connection?.writeSequence += 1000
+                sample.subflows[0].unacknowledged = 1
+                sample.subflows[0].sinceDataSent = .milliseconds(time - 1000)
+                sample.subflows[0].sinceAcknowledgement = .milliseconds(time - 1000)
+            }
+            if let opensAt {
+                var second = SubflowSample(id: 1)
+                (second.local, second.remote) = (cellular, HandFed.remote)
+                second.state = opensAt <= time ? .established : .synSent
+                sample.subflows.append(second)
+            }
+            var actions =
+                time.isMultiple(of: 7) ? machine.sample(sample, at: at(time)) : machine.timeReached(at(time))
+            if time == opensAt {
+                let facts = SubflowFacts(local: cellular, remote: HandFed.remote)
+                actions += machine.event(
+                    .subflowEstablished(HandFed.token, facts, error: nil), at: at(time))
+            }
+            for answer in answers where answer.time == time {
+                actions += machine.probeAnswered(answer.path, after: .milliseconds(20), at: at(time))
+            }
+            // The peer takes no second subflow over Wi-Fi.
+            for case .perform(.create(let local, let isBackup, let remote)) in actions
+            where local.address == HandFed.local.address {
+                actions += machine.failed(
+                    .create(local, isBackup: isBackup, remote: remote), .failed(111), at: at(time))
+            }
+            for action in actions {
+                switch action {
+                case .startProbe(let path, _, _): answers.append((time + 20, path))
+                case .perform(.create(let local, _, _)) where local.address == cellular.address:
+                    opensAt = opensAt ?? time + 40
+                case .tell(.left("wlan0", _)): leftAt = time
+                default: break
+                }
+            }
+        }
+        #expect(1500...3000 ~= (try #require(leftAt)))
     }
 }
