@@ -103,8 +103,9 @@ extension SteeringMachine {
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
         let hadFailed = paths[path].hasFailed
-        // Nor for a subflow that gets nothing of ours through over a path that answers.
-        guard isAnswer || hadFailed && reconciler.subflows[id].stuckSince == nil else { return }
+        // Nor for a subflow that gets nothing of ours through over a path that answers, where there is another.
+        let isStuck = reconciler.subflows[id].stuckSince != nil && hasOther(than: path)
+        guard isAnswer || hadFailed && !isStuck else { return }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
         if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
