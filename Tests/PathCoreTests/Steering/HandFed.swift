@@ -9,15 +9,16 @@ enum HandFed {
     static let remote = IPEndpoint(IPAddress(ipv4: 0x0A00_0001), port: 443)
     static let local = IPEndpoint(SimulatedPath.wifi().address, port: 40_001)
 
-    static func snapshot() -> PathSnapshot {
-        Simulation(paths: [.wifi(), .cellular()], traffic: SimulatedTraffic([])).snapshot()
+    static func snapshot(hasCellular: Bool = true) -> PathSnapshot {
+        let paths: [SimulatedPath] = hasCellular ? [.wifi(), .cellular()] : [.wifi()]
+        return Simulation(paths: paths, traffic: SimulatedTraffic([])).snapshot()
     }
 
-    static func machine(isAcceptor: Bool = false) -> SteeringMachine {
+    static func machine(isAcceptor: Bool = false, hasCellular: Bool = true) -> SteeringMachine {
         var machine = SteeringMachine(
             SteeringConfiguration(mode: .handover, isAcceptor: isAcceptor),
             ConnectionIdentity(token: token, local: local, remote: remote, interface: 3), at: .zero)
-        #expect(machine.begin(snapshot(), at: .zero).isEmpty)
+        #expect(machine.begin(snapshot(hasCellular: hasCellular), at: .zero).isEmpty)
         return machine
     }
 

@@ -82,13 +82,16 @@ struct RevivedPathTests {
         #expect(course.knowingly.contains(.tell(.answered("wlan0"))))
     }
 
-    @Test("is left where it answers and takes none of our data, whatever comes in over it")
-    func stuck() throws {
-        var machine = HandFed.machine()
+    /// Wi-Fi answers each question and brings data, and takes none of ours after the first second.
+    ///
+    /// - Returns: what was told of, and when, in milliseconds.
+    private static func stuck(hasCellular: Bool, until end: Int64) -> [(time: Int64, event: SteeringEvent)] {
+        var machine = HandFed.machine(hasCellular: hasCellular)
         let cellular = IPEndpoint(SimulatedPath.cellular().address, port: 40_002)
-        var (received, opensAt, leftAt) = (UInt64(0), Int64?.none, Int64?.none)
+        var (received, opensAt) = (UInt64(0), Int64?.none)
         var answers: [(time: Int64, path: PathKey)] = []
-        for time in Int64(1)...5000 where leftAt == nil {
+        var events: [(Int64, SteeringEvent)] = []
+        for time in 1...end {
             received += 1000
             var sample = HandFed.download(received: received, early: 0, since: .zero)
             if time > 1000 {
@@ -124,11 +127,27 @@ struct RevivedPathTests {
                 case .startProbe(let path, _, _): answers.append((time + 20, path))
                 case .perform(.create(let local, _, _)) where local.address == cellular.address:
                     opensAt = opensAt ?? time + 40
-                case .tell(.left("wlan0", _)): leftAt = time
+                case .tell(let event): events.append((time, event))
                 default: break
                 }
             }
         }
-        #expect(1500...3000 ~= (try #require(leftAt)))
+        return events
+    }
+
+    @Test("is left where it answers and takes none of our data, whatever comes in over it")
+    func stuck() throws {
+        let left = Self.stuck(hasCellular: true, until: 3000).first {
+            if case .left("wlan0", _) = $0.event { true } else { false }
+        }
+        #expect(1500...3000 ~= (try #require(left).time))
+    }
+
+    @Test("is kept like that where it is all there is, for what it brings")
+    func lone() {
+        // A connection without any path is given up after a minute.
+        let events = Self.stuck(hasCellular: false, until: 65_000).map(\.event)
+        #expect(events.contains(.suspected("wlan0", .noAcknowledgement)))
+        #expect(!events.contains { if case .pathLossTimedOut = $0 { true } else { false } })
     }
 }
