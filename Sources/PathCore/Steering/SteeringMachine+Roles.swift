@@ -190,7 +190,8 @@ extension SteeringMachine {
 
     /// A failed path whose subflow was kept, because there was no other: a new handshake may get through.
     private mutating func retry(_ path: AllowedPath, _ data: Subflow, at now: MonotonicTime) {
-        guard !reconciler.peerHasEnded, isAwake(path.key, path.interface, at: now) else { return }
+        guard !reconciler.peerHasEnded, isAwake(path.key, path.interface, at: now), isFresh(at: now)
+        else { return }
         // Its subflow may be forgotten somewhere; one that answers takes its place.
         planRetry(path.key, at: now)
         succeed(data.id, at: now)

@@ -192,17 +192,26 @@ extension SteeringMachine {
     }
 
     private func planSample(of subflow: Subflow, _ plan: inout SamplePlan, at now: MonotonicTime) {
-        let failedLook = paths[subflow.path].hasFailed ? now.advanced(by: tuning.failedPathLook) : nil
+        let hasFailed = paths[subflow.path].hasFailed
         if subflow.progress.waitingSince != nil {
-            plan.add(failedLook ?? suspicionDue(subflow, at: now) ?? now)
+            plan.add(
+                hasFailed
+                    ? now.advanced(by: tuning.failedPathLook) : suspicionDue(subflow, at: now) ?? now)
         }
         if probes, paths[subflow.path].state.probing == nil, let due = silenceDue(subflow, at: now) {
-            plan.add(silence: failedLook ?? due)
+            plan.add(silence: hasFailed ? max(due, failedLook(subflow, at: now)) : due)
         }
         // An owner that tells of data wakes the machine by the next that moves.
         if !configuration.hasHints, subflow.progress.progressAt == now {
             plan.add(now.advanced(by: subflow.progress.answerTime(tuning)))
         }
+    }
+
+    /// When a failed path's silence is looked after: ever less often, so that how long it lasts is known well enough.
+    private func failedLook(_ subflow: Subflow, at now: MonotonicTime) -> MonotonicTime {
+        let silence = (subflow.stream.silence.heardAt ?? now).duration(to: now)
+        let pause = max(silence / tuning.suspectWaitShare, tuning.leastSuspectLook)
+        return now.advanced(by: min(pause, tuning.failedPathLook))
     }
 
     /// When to look for data that is on no subflow yet, though there is one: it has only just been made, or the peer does
