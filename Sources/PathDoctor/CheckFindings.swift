@@ -192,6 +192,18 @@ public struct QualityFinding: Sendable, Hashable {
         self.roundTrips = roundTrips.sorted()
     }
 
+    /// A series of so many.
+    ///
+    /// - Parameters:
+    ///   - inTime: how long the answers took that came before the kernel sent a SYN again.
+    ///   - late: the same of those that came later. They were late where others were as well, and else were lost and sent again.
+    package init(sent: Int, inTime: [Duration], late: [Duration]) {
+        let isSlow = inTime.max().map { $0 >= Self.lateNeighbour } ?? true
+        self.init(sent: sent, roundTrips: isSlow ? inTime + late : inTime)
+    }
+    /// Where one answer takes more than a second, the longest of the others takes at least this.
+    private static let lateNeighbour = Duration.milliseconds(500)
+
     /// The share that got no answer in time, from 0 to 1.
     public var loss: Double { sent == 0 ? 0 : Double(sent - roundTrips.count) / Double(sent) }
     /// The round trip in the middle.

@@ -254,6 +254,18 @@ struct VerdictTests {
         #expect(rising.worse(series(Array(20..<52))) == rising)
     }
 
+    @Test("tells an answer that is late from one that was lost and sent again by those beside it")
+    func late() {
+        func series(_ inTime: [Int], _ late: [Int]) -> QualityFinding {
+            QualityFinding(
+                sent: 32, inTime: inTime.map { .milliseconds($0) }, late: late.map { .milliseconds($0) })
+        }
+        let again = series(Array(repeating: 60, count: 28), [1060, 1060, 1061, 2060])
+        #expect(again.roundTrips.count == 28 && again.longest == .milliseconds(60))
+        #expect(series([20] + (0..<20).map { 60 + 45 * $0 }, [1010, 1020]).loss == 9.0 / 32)
+        #expect(series([], Array(repeating: 1200, count: 32)).median == .milliseconds(1200))
+    }
+
     @Test("tells loss from a full queue, and a full queue from distance")
     func quality() {
         let lossy = check(

@@ -37,6 +37,7 @@ extension Labs {
                 scenario: "healthy", wifi: "rtt=1200ms", expected: ["slow wlan0 1"],
                 said: "wlan0 is slow: answers take 1"),
             Case(scenario: "one-way-loss", expected: ["lossy wlan0 1"]),
+            Case(scenario: "healthy", wifi: "down.loss=25%", expected: ["lossy wlan0 1"]),
             Case(scenario: "elevator", start: 5, expected: ["path_silent - 1"]),
             // Wi-Fi is silent from the eighth second to the tenth.
             Case(scenario: "train", start: 7, expected: ["lossy wlan0 1", "flapping wlan0 1"]),

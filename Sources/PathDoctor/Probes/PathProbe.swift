@@ -191,7 +191,8 @@ struct PathProbe: Sendable {
 
     private func series(_ endpoint: IPEndpoint) async -> QualityFinding {
         let begun = ContinuousClock.now
-        let times = await withTaskGroup(of: Duration?.self) { group in
+        typealias Answer = (time: Duration, isInTime: Bool)
+        let answers = await withTaskGroup(of: Answer?.self) { group in
             for number in 0..<Self.handshakes.count {
                 group.addTask {
                     try? await Task.sleep(until: begun + Self.handshakes.interval * number, tolerance: .zero)
@@ -200,14 +201,16 @@ struct PathProbe: Sendable {
                     case .success(let handshake): return handshake.firstAnswer
                     case .failure(.refused):
                         let time = ContinuousClock.now - started
-                        return time < ProbeSocket.repetition ? time : nil
+                        return (time, time < ProbeSocket.repetition)
                     case .failure: return nil
                     }
                 }
             }
-            return await group.reduce(into: [Duration]()) { if let time = $1 { $0.append(time) } }
+            return await group.reduce(into: [Answer]()) { if let answer = $1 { $0.append(answer) } }
         }
-        return QualityFinding(sent: Self.handshakes.count, roundTrips: times)
+        return QualityFinding(
+            sent: Self.handshakes.count, inTime: answers.filter(\.isInTime).map(\.time),
+            late: answers.filter { !$0.isInTime }.map(\.time))
     }
 
     /// A connection that says nothing but one keepalive, after the time that was asked for.

@@ -89,15 +89,16 @@ final class ProbeSocket: Sendable {
     /// After so long without an answer the kernel sends a SYN again (RFC 6298 section 2).
     static let repetition = Duration.seconds(1)
 
-    /// How long the first SYN's answer took; nil where that SYN, or its answer, was lost and a later one was answered.
+    /// How long the first SYN's answer took, and whether it came in time; nil where that SYN was lost and a later one answered.
     ///
     /// A queue that holds a second answers the first SYN after the second was sent. The kernel tells the two apart by the time
-    /// stamps (RFC 7323 section 4.1): its round trip is that of the SYN that was answered.
-    var firstAnswer: Duration? {
+    /// stamps (RFC 7323 section 4.1): its round trip is that of the SYN that was answered. But an answer that was lost, and sent again,
+    /// has the first SYN's as well (tcp_check_req, net/ipv4/tcp_minisocks.c): `QualityFinding` says what it was.
+    var firstAnswer: (time: Duration, isInTime: Bool)? {
         guard let sample = TransportSample.read(number)?.subflows.first, sample.retransmissions > 0 else {
-            return duration
+            return (duration, true)
         }
-        return sample.smoothedRTT > duration - Self.repetition / 2 ? duration : nil
+        return sample.smoothedRTT > duration - Self.repetition / 2 ? (duration, false) : nil
     }
 
     /// Sends a request that fits the socket's buffer, and gathers the answer until it has so many bytes, the peer ends it, or
