@@ -12,8 +12,8 @@ struct Check: AsyncParsableCommand {
             Over each path: the name, by the path's own servers; TCP; MPTCP; TLS, and whose
             certificate; round trips and losses; what answers where no host is (a captive
             portal); whether packets of full size arrive. Then a verdict, and what to do.
-            It takes some four seconds, and sends the host about 40 handshakes a path, most
-            of which its programs do not see.
+            It takes some four seconds where all is well, and sends the host 34 handshakes
+            a path, of which its programs see two.
 
             EXAMPLES
               mppaths check example.org:443
