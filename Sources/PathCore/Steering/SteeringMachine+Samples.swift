@@ -103,9 +103,9 @@ extension SteeringMachine {
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
         let hadFailed = paths[path].hasFailed
-        // Nor for a subflow that gets nothing of ours through over a path that answers, where there is another.
-        let isStuck = reconciler.subflows[id].stuckSince != nil && hasOther(than: path)
-        guard isAnswer || hadFailed && !isStuck else { return }
+        guard isAnswer || hadFailed, !hadFailed || progress.hasAcknowledged || revives(id, at: now) else {
+            return
+        }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
         if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
@@ -113,6 +113,15 @@ extension SteeringMachine {
         {
             succeed(id, at: now)
         }
+    }
+
+    /// Whether what comes in has a failed path work again. Where there is another it has to go on: what is late was on its way
+    /// before. And it says nothing for a subflow that gets nothing of ours through over a path that answers.
+    private func revives(_ id: SubflowID, at now: MonotonicTime) -> Bool {
+        let subflow = reconciler.subflows[id]
+        guard hasOther(than: subflow.path) else { return true }
+        guard subflow.stuckSince == nil, let heard = subflow.stream.silence.heardAt else { return false }
+        return heard.duration(to: now) < tuning.silence
     }
 
     // MARK: The next sample

@@ -15,8 +15,10 @@ struct RevivedPathTests {
         var looks = false
     }
 
-    /// - Parameter later: how many bytes came in after the verdict, which no sample has seen.
-    private static func course(later: UInt64) throws -> Course {
+    /// - Parameters:
+    ///   - later: how many bytes came in after the verdict, which no sample has seen.
+    ///   - since: how long ago the last of them did, in milliseconds.
+    private static func course(later: UInt64, since: Int64 = 5) throws -> Course {
         var machine = HandFed.machine()
         var received: UInt64 = 0
         func look(_ time: Int64, since: Int64) -> [SteeringAction] {
@@ -54,8 +56,8 @@ struct RevivedPathTests {
                 HandFed.token, SubflowFacts(local: local, remote: HandFed.remote), error: nil),
             at: at(joined))
         course.looks = machine.agenda.needsSample(at: at(joined))
-        let since = later > 0 ? 5 : joined - 1000
-        course.knowingly = machine.sample(joining(.established, since: since), at: at(joined))
+        let silence = later > 0 ? since : joined - 1000
+        course.knowingly = machine.sample(joining(.established, since: silence), at: at(joined))
         return course
     }
 
@@ -75,7 +77,12 @@ struct RevivedPathTests {
         #expect(Self.leaves(course.knowingly))
     }
 
-    @Test("is not left where something has come in since")
+    @Test("is left where only what was late has come in since")
+    func late() throws {
+        #expect(Self.leaves(try Self.course(later: 1000, since: 30).knowingly))
+    }
+
+    @Test("is not left where something comes in again")
     func revives() throws {
         let course = try Self.course(later: 10_000)
         #expect(course.looks && !Self.leaves(course.blindly) && !Self.leaves(course.knowingly))
