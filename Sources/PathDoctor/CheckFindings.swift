@@ -204,7 +204,7 @@ public struct QualityFinding: Sendable, Hashable {
     /// Where one answer takes more than a second, the longest of the others takes at least this.
     private static let lateNeighbour = Duration.milliseconds(500)
 
-    /// The share that got no answer in time, from 0 to 1.
+    /// The share whose first packet, or its answer, was lost, from 0 to 1.
     public var loss: Double { sent == 0 ? 0 : Double(sent - roundTrips.count) / Double(sent) }
     /// The round trip in the middle.
     public var median: Duration? { roundTrips.isEmpty ? nil : roundTrips[roundTrips.count / 2] }

@@ -103,9 +103,7 @@ extension SteeringMachine {
             paths[path].noteLatency(isWorse ? recent : (known + recent) / 2, at: now, tuning)
         }
         let hadFailed = paths[path].hasFailed
-        guard isAnswer || hadFailed, !hadFailed || progress.hasAcknowledged || revives(id, at: now) else {
-            return
-        }
+        guard hadFailed ? progress.hasAcknowledged || revives(id, at: now) : isAnswer else { return }
         weigh(.progress(isCarrying: !isBackup), on: path, at: now)
         // What we send gets through again. The peer's timer may have backed off for long: it is shown another way.
         if hadFailed, !paths[path].hasFailed, !progress.hasReceived,
