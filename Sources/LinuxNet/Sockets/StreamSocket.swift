@@ -80,7 +80,7 @@ package struct StreamSocket: ~Copyable, Sendable {
     package func staysHalfOpen() throws(SystemError) {
         try SocketOption.set(
             descriptor.number, CInt(IPPROTO_TCP), TCP_DEFER_ACCEPT, 1, "TCP_DEFER_ACCEPT")
-        // One repetition, after a second, and an end two seconds later: many may be under way over a dead path.
+        // Repeated once, or twice since Linux 6.5, and ended after three seconds: many may be under way over a dead path.
         try SocketOption.set(descriptor.number, CInt(IPPROTO_TCP), TCP_SYNCNT, 1, "TCP_SYNCNT")
         var linger = linger(l_onoff: 1, l_linger: 0)
         try systemCall("set SO_LINGER") {

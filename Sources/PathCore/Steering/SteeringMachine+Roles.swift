@@ -157,7 +157,7 @@ extension SteeringMachine {
         max(tuning.joinTimeout, (paths[path].latency ?? tuning.unknownJoinTime) * tuning.joinPatience)
     }
 
-    /// A handshake that takes too long. The kernel would repeat its SYN after 1, 3, 7 s; a new one goes sooner. But where
+    /// A handshake that takes too long. The kernel repeats its SYN after 1 s at the earliest; a new one goes sooner. But where
     /// several in a row took too long the path is rather that slow.
     private mutating func giveUpSlowJoin(_ data: SubflowID, at now: MonotonicTime) {
         let subflow = reconciler.subflows[data]

@@ -33,7 +33,7 @@ extension SteeringMachine {
         reconciler.subflows.first { $0.path == path && $0.role == .successor }
     }
 
-    /// Its path answers while its handshake is not answered: that was lost, and is repeated after 1 and 3 s only.
+    /// Its path answers while its handshake is not answered: that was lost, and is repeated after 1 s only.
     ///
     /// - Returns: whether it has made room for another.
     private mutating func giveUpSlowSuccessor(_ id: SubflowID, at now: MonotonicTime) -> Bool {

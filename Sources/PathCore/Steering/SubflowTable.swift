@@ -3,6 +3,13 @@
 struct SubflowTable: Sendable {
     private var subflows: [Subflow] = []
     private var count = 0
+    /// The last ones that are not here any more. The kernel tells of their ends later, and that is no news of new ones.
+    private var gone: [Ends] = []
+    private static let mostGone = 4
+
+    private struct Ends: Sendable, Hashable {
+        let local, remote: IPEndpoint
+    }
 
     /// All of them. Not to be changed while they are walked through: walk over `ids` for that.
     var all: [Subflow] { subflows }
@@ -40,7 +47,7 @@ struct SubflowTable: Sendable {
             if subflow.port == local.port { return subflow.id }
             if subflow.port == nil, new == nil { new = subflow.id }
         }
-        return mayBeNew ? new : nil
+        return mayBeNew && !gone.contains(Ends(local: local, remote: remote)) ? new : nil
     }
 
     // MARK: Changes
@@ -57,9 +64,17 @@ struct SubflowTable: Sendable {
     }
 
     @discardableResult
-    mutating func remove(_ id: SubflowID) -> Subflow { subflows.remove(at: known(id)) }
+    mutating func remove(_ id: SubflowID) -> Subflow {
+        let subflow = subflows.remove(at: known(id))
+        if let local = subflow.local {
+            gone = gone.suffix(Self.mostGone - 1) + [Ends(local: local, remote: subflow.remote)]
+        }
+        return subflow
+    }
 
-    mutating func removeAll(where isMeant: (Subflow) -> Bool) { subflows.removeAll(where: isMeant) }
+    mutating func removeAll(where isMeant: (Subflow) -> Bool) {
+        for id in ids where isMeant(self[id]) { remove(id) }
+    }
 
     /// Changes every one.
     mutating func updateEach(_ body: (inout Subflow) -> Void) {

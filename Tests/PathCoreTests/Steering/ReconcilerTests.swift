@@ -210,6 +210,21 @@ struct SubflowTableTests {
         #expect(first == .first && second != first && !table.contains(first))
     }
 
+    @Test("takes what is told late of those that are gone for no news of a new one, whose port is not known")
+    func gone() {
+        var table = SubflowTable()
+        for port in 1...3 {
+            table.add(Self.route, .data, port: UInt16(port), isBackup: false, at: .zero)
+        }
+        table.removeAll { $0.port != 3 }
+        let new = table.add(Self.route, .data, isBackup: false, at: .zero)
+        let found = (1...4).map { table.between(endpoint($0), Self.remote) }
+        #expect(found == [nil, nil, table.ids[0], new])
+        let elsewhere = IPEndpoint(Self.remote.address, port: 80)
+        let other = table.add(Self.route.leading(to: elsewhere), .data, isBackup: false, at: .zero)
+        #expect(table.between(endpoint(1), elsewhere) == other)
+    }
+
     @Test("finds a subflow by its endpoints, and where none has the port, the first whose port is not known")
     func endpoints() {
         var table = SubflowTable()
