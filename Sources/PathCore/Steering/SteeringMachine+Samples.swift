@@ -206,7 +206,7 @@ extension SteeringMachine {
                     ? now.advanced(by: tuning.failedPathLook) : suspicionDue(subflow, at: now) ?? now)
         }
         if probes, paths[subflow.path].state.probing == nil, let due = silenceDue(subflow, at: now) {
-            plan.add(silence: hasFailed ? max(due, failedLook(subflow, at: now)) : due)
+            plan.add(silence: hasFailed ? failedLook(subflow, at: now) : due)
         }
         // An owner that tells of data wakes the machine by the next that moves.
         if !configuration.hasHints, subflow.progress.progressAt == now {

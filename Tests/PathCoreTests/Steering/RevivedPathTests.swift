@@ -6,7 +6,45 @@ import Testing
 /// A verdict may be wrong, and another path that costs money takes a round trip to be joined: time to learn better.
 @Suite("A path that failed in silence")
 struct RevivedPathTests {
-    /// What the machine wants when cellular is joined, which was ordered because Wi-Fi's stream fell silent.
+    /// A download whose Wi-Fi was judged, and cellular is being joined, to carry.
+    private struct Judged {
+        var machine: SteeringMachine
+        var received: UInt64 = 0
+        var verdict: Int64 = 0
+        static let local = IPEndpoint(SimulatedPath.cellular().address, port: 40_002)
+
+        init() throws {
+            machine = HandFed.machine()
+            for time in stride(from: Int64(10), through: 1000, by: 10) {
+                received += 10_000
+                _ = look(time, since: 0)
+            }
+            // No probe is answered.
+            for time in Int64(1001)...1300 where verdict == 0 {
+                let failed = look(time, since: time - 1000).contains {
+                    if case .tell(.failed) = $0 { true } else { false }
+                }
+                if failed { verdict = time }
+            }
+            try #require(verdict > 0)
+            _ = look(verdict + 1, since: verdict - 999, joining: .synSent)
+        }
+
+        /// - Parameter since: how long ago bytes came in over Wi-Fi, in milliseconds.
+        mutating func look(
+            _ time: Int64, since: Int64, joining state: SubflowSample.State? = nil
+        ) -> [SteeringAction] {
+            var sample = HandFed.download(received: received, early: 0, since: .milliseconds(since))
+            if let state {
+                var second = SubflowSample(id: 1)
+                (second.local, second.remote, second.state) = (Self.local, HandFed.remote, state)
+                sample.subflows.append(second)
+            }
+            return machine.sample(sample, at: at(time)) + machine.timeReached(at(time))
+        }
+    }
+
+    /// What the machine wants when cellular is joined.
     private struct Course {
         /// Before a sample has shown anything, and with it.
         var blindly: [SteeringAction] = []
@@ -19,45 +57,18 @@ struct RevivedPathTests {
     ///   - later: how many bytes came in after the verdict, which no sample has seen.
     ///   - since: how long ago the last of them did, in milliseconds.
     private static func course(later: UInt64, since: Int64 = 5) throws -> Course {
-        var machine = HandFed.machine()
-        var received: UInt64 = 0
-        func look(_ time: Int64, since: Int64) -> [SteeringAction] {
-            machine.sample(
-                HandFed.download(received: received, early: 0, since: .milliseconds(since)), at: at(time))
-                + machine.timeReached(at(time))
-        }
-        for time in stride(from: Int64(10), through: 1000, by: 10) {
-            received += 10_000
-            _ = look(time, since: 0)
-        }
-        // No probe is answered.
-        let verdict = try #require(
-            (1001...1300).first { time in
-                look(time, since: time - 1000).contains {
-                    if case .tell(.failed) = $0 { true } else { false }
-                }
-            })
-        let local = IPEndpoint(SimulatedPath.cellular().address, port: 40_002)
-        func joining(_ state: SubflowSample.State, since: Int64) -> TransportSample {
-            var sample = HandFed.download(received: received, early: 0, since: .milliseconds(since))
-            var second = SubflowSample(id: 1)
-            (second.local, second.remote, second.state) = (local, HandFed.remote, state)
-            sample.subflows.append(second)
-            return sample
-        }
-        _ = machine.sample(joining(.synSent, since: verdict - 999), at: at(verdict + 1))
+        var judged = try Judged()
         // Within the time in which a wake-up is not late.
-        let joined = verdict + 15
-        #expect(!machine.agenda.needsSample(at: at(joined)))
-        received += later
+        let joined = judged.verdict + 6
+        #expect(!judged.machine.agenda.needsSample(at: at(joined)))
+        judged.received += later
         var course = Course()
-        course.blindly = machine.event(
-            .subflowEstablished(
-                HandFed.token, SubflowFacts(local: local, remote: HandFed.remote), error: nil),
-            at: at(joined))
-        course.looks = machine.agenda.needsSample(at: at(joined))
-        let silence = later > 0 ? since : joined - 1000
-        course.knowingly = machine.sample(joining(.established, since: silence), at: at(joined))
+        let facts = SubflowFacts(local: Judged.local, remote: HandFed.remote)
+        course.blindly = judged.machine.event(
+            .subflowEstablished(HandFed.token, facts, error: nil), at: at(joined))
+        course.looks = judged.machine.agenda.needsSample(at: at(joined))
+        course.knowingly = judged.look(
+            joined, since: later > 0 ? since : joined - 1000, joining: .established)
         return course
     }
 
@@ -87,6 +98,43 @@ struct RevivedPathTests {
         let course = try Self.course(later: 10_000)
         #expect(course.looks && !Self.leaves(course.blindly) && !Self.leaves(course.knowingly))
         #expect(course.knowingly.contains(.tell(.answered("wlan0"))))
+    }
+
+    @Test("is looked at soon after, whether it works again")
+    func looksSoon() throws {
+        let judged = try Judged()
+        #expect(judged.machine.agenda.needsSample(at: at(judged.verdict + 20)))
+    }
+
+    /// The orders when Wi-Fi works again after 15 ms, and 20 and 40 ms later.
+    ///
+    /// - Parameter streams: whether more comes in after the first bytes.
+    private static func ordersAfterReturn(streams: Bool) throws -> [SubflowAction] {
+        var judged = try Judged()
+        var actions: [SteeringAction] = []
+        for (pause, heard) in [(15, 15), (35, 34), (55, 54)] {
+            let hears = streams || pause == 15
+            if hears { judged.received += 10_000 }
+            let time = judged.verdict + Int64(pause)
+            let since = hears ? Int64(pause - heard) : Int64(pause - 15)
+            actions += judged.look(time, since: since, joining: .synSent)
+        }
+        return actions.compactMap { if case .perform(let order) = $0 { order } else { nil } }
+    }
+
+    @Test("has the handshake called off that was to replace it, for one that stands by")
+    func calledOff() throws {
+        let address = SubflowAction.LocalAddress(Judged.local.address, id: 1, interface: 4)
+        #expect(
+            try Self.ordersAfterReturn(streams: true) == [
+                .destroy(local: Judged.local, remote: HandFed.remote),
+                .create(address, isBackup: true, remote: HandFed.remote),
+            ])
+    }
+
+    @Test("is still replaced where nothing follows the first bytes")
+    func straggler() throws {
+        #expect(try Self.ordersAfterReturn(streams: false).isEmpty)
     }
 
     /// Wi-Fi answers each question and brings data, and takes none of ours after the first second.
