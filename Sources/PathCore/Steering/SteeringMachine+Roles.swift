@@ -27,7 +27,7 @@ extension SteeringMachine {
         for (path, role) in wanted { attend(path, role, at: now) }
         for (path, role) in wanted {
             demote(path.key, role, at: now)
-            if role != .carry { callOffJoin(over: path.key, at: now) }
+            if role != .carry { callOffJoin(over: path, at: now) }
         }
         leaveFailed(at: now)
         // Last: what is not needed goes when what is needed carries.
@@ -189,29 +189,22 @@ extension SteeringMachine {
         timers.set(.connection(.review), at: now)
     }
 
-    /// Ends a handshake whose subflow would carry, when the path that it was to replace works again: once it is complete data
-    /// goes there, at its price, until the peer takes a word of it (MP_PRIO). The next one stands by from its beginning.
-    private mutating func callOffJoin(over path: PathKey, at now: MonotonicTime) {
-        guard let data = reconciler.subflows.data(on: path), configuration.isAlone, reconciler.takesJoins,
-            !paths[path].hasFailed
+    /// Ends a handshake whose subflow would carry, and cost, when the path that it was to replace works again: once it is complete
+    /// data goes there until the peer takes a word of it (MP_PRIO). The next one stands by from its beginning.
+    private mutating func callOffJoin(over path: AllowedPath, at now: MonotonicTime) {
+        guard path.interface.isExpensive || path.interface.isConstrained, !paths[path.key].hasFailed,
+            let data = reconciler.subflows.data(on: path.key), configuration.isAlone, reconciler.takesJoins
         else { return }
         let join = reconciler.subflows[data]
         guard join.phase == .requested, !join.isBackup, join.port != nil,
             outstanding <= tuning.transfer.outstanding,
-            reconciler.subflows.all.contains(where: { hasRecovered($0, since: join.requested, at: now) }),
-            isFresh(at: now)
+            reconciler.subflows.all.contains(where: {
+                $0.role == .data && $0.isOpen && !$0.isBackup && paths[$0.path].isCalm
+                    && $0.returnedAt.map { $0 > join.requested } ?? false
+            }), isFresh(at: now)
         else { return }
         reconciler.end(data)
         timers.set(.connection(.review), at: now)
-    }
-
-    /// Whether a subflow carries whose path failed and, after a time, worked again. More has to have come in than what was late.
-    private func hasRecovered(_ subflow: Subflow, since time: MonotonicTime, at now: MonotonicTime) -> Bool {
-        guard subflow.role == .data, subflow.isOpen, !subflow.isBackup, paths[subflow.path].isCalm,
-            let goodSince = paths[subflow.path].state.goodSince, let heard = subflow.stream.silence.heardAt
-        else { return false }
-        return goodSince > time && heard >= goodSince.advanced(by: tuning.silence / 2)
-            && heard.duration(to: now) < tuning.silence
     }
 
     // MARK: Failed paths

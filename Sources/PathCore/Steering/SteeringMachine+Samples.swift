@@ -113,13 +113,26 @@ extension SteeringMachine {
         }
     }
 
-    /// Whether what comes in has a failed path work again. Where there is another it has to go on: what is late was on its way
-    /// before. And it says nothing for a subflow that gets nothing of ours through over a path that answers.
-    private func revives(_ id: SubflowID, at now: MonotonicTime) -> Bool {
+    /// Whether what comes in has a failed path work again. Where there is another it has to go on, or follow at once while another
+    /// is being joined: what is late was on its way before. And it says nothing for a subflow that gets nothing of ours through
+    /// over a path that answers.
+    private mutating func revives(_ id: SubflowID, at now: MonotonicTime) -> Bool {
         let subflow = reconciler.subflows[id]
-        guard hasOther(than: subflow.path) else { return true }
-        guard subflow.stuckSince == nil, let heard = subflow.stream.silence.heardAt else { return false }
-        return heard.duration(to: now) < tuning.silence
+        guard let heard = subflow.progress.newsAt else { return false }
+        let returned = subflow.returnedAt.flatMap { $0.duration(to: heard) <= tuning.silence * 2 ? $0 : nil }
+        if returned == nil { reconciler.subflows[id].returnedAt = heard }
+        guard hasOther(than: subflow.path) else {
+            return !isJoining(otherThan: subflow.path)
+                || returned.map { $0.duration(to: heard) >= tuning.silence / 2 } ?? false
+        }
+        return subflow.stuckSince == nil && heard.duration(to: now) < tuning.silence
+    }
+
+    /// Whether a subflow is being made over another path that nothing is known against.
+    private func isJoining(otherThan path: PathKey) -> Bool {
+        reconciler.subflows.all.contains {
+            $0.path != path && $0.role == .data && $0.phase == .requested && !paths[$0.path].hasFailed
+        }
     }
 
     // MARK: The next sample

@@ -61,6 +61,8 @@ struct Subflow: Sendable {
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
+    /// When bytes came in again after its path had failed: the first of those that others followed soon.
+    var returnedAt: MonotonicTime?
 
     init(
         _ id: SubflowID, _ route: Route, _ role: Role, port: UInt16? = nil, isBackup: Bool,

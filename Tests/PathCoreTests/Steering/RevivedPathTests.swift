@@ -88,11 +88,6 @@ struct RevivedPathTests {
         #expect(Self.leaves(course.knowingly))
     }
 
-    @Test("is left where only what was late has come in since")
-    func late() throws {
-        #expect(Self.leaves(try Self.course(later: 1000, since: 30).knowingly))
-    }
-
     @Test("is not left where something comes in again")
     func revives() throws {
         let course = try Self.course(later: 10_000)
@@ -100,41 +95,50 @@ struct RevivedPathTests {
         #expect(course.knowingly.contains(.tell(.answered("wlan0"))))
     }
 
-    @Test("is looked at soon after, whether it works again")
-    func looksSoon() throws {
-        let judged = try Judged()
-        #expect(judged.machine.agenda.needsSample(at: at(judged.verdict + 20)))
-    }
-
-    /// The orders when Wi-Fi works again after 15 ms, and 20 and 40 ms later.
+    /// What the machine orders in the 60 ms after the verdict, looking only when it wants to.
     ///
-    /// - Parameter streams: whether more comes in after the first bytes.
-    private static func ordersAfterReturn(streams: Bool) throws -> [SubflowAction] {
+    /// - Parameters:
+    ///   - heard: when bytes come in again over Wi-Fi, in milliseconds since the verdict.
+    ///   - joined: when cellular's handshake is complete, likewise.
+    private static func orders(heard: Set<Int64>, joined: Int64? = nil) throws -> [SubflowAction] {
         var judged = try Judged()
         var actions: [SteeringAction] = []
-        for (pause, heard) in [(15, 15), (35, 34), (55, 54)] {
-            let hears = streams || pause == 15
-            if hears { judged.received += 10_000 }
-            let time = judged.verdict + Int64(pause)
-            let since = hears ? Int64(pause - heard) : Int64(pause - 15)
-            actions += judged.look(time, since: since, joining: .synSent)
+        var heardAt: Int64 = 1000
+        var state = SubflowSample.State.synSent
+        for pause in Int64(2)...60 {
+            let time = judged.verdict + pause
+            if heard.contains(pause) { (heardAt, judged.received) = (time, judged.received + 1000) }
+            if pause == joined {
+                state = .established
+                let facts = SubflowFacts(local: Judged.local, remote: HandFed.remote)
+                actions += judged.machine.event(
+                    .subflowEstablished(HandFed.token, facts, error: nil), at: at(time))
+            }
+            actions +=
+                judged.machine.agenda.needsSample(at: at(time))
+                ? judged.look(time, since: time - heardAt, joining: state)
+                : judged.machine.timeReached(at(time))
         }
         return actions.compactMap { if case .perform(let order) = $0 { order } else { nil } }
     }
 
-    @Test("has the handshake called off that was to replace it, for one that stands by")
+    @Test("has the handshake called off that was to replace it when it works again, for one that stands by")
     func calledOff() throws {
         let address = SubflowAction.LocalAddress(Judged.local.address, id: 1, interface: 4)
         #expect(
-            try Self.ordersAfterReturn(streams: true) == [
+            try Self.orders(heard: Set(10...60)) == [
                 .destroy(local: Judged.local, remote: HandFed.remote),
                 .create(address, isBackup: true, remote: HandFed.remote),
             ])
     }
 
-    @Test("is still replaced where nothing follows the first bytes")
-    func straggler() throws {
-        #expect(try Self.ordersAfterReturn(streams: false).isEmpty)
+    @Test("is replaced where only what was late comes in")
+    func late() throws {
+        #expect(try Self.orders(heard: [10]).isEmpty)
+        #expect(
+            try Self.orders(heard: [10], joined: 50) == [
+                .reset(local: HandFed.local, remote: HandFed.remote, interface: 3)
+            ])
     }
 
     /// Wi-Fi answers each question and brings data, and takes none of ours after the first second.
