@@ -6,9 +6,11 @@ extension SteeringMachine {
     /// Has a path judged by what speaks for it or against it.
     mutating func weigh(_ evidence: Evidence, on path: PathKey, at now: MonotonicTime) {
         switch evidence {
-        // It was stuck over a path that answers; this one does not.
+        // It was stuck over a path that answers; this one does not. And what came in before speaks for it no more.
         case .probesUnanswered, .sharedVerdict:
-            reconciler.subflows.updateEach { if $0.path == path { $0.stuckSince = nil } }
+            reconciler.subflows.updateEach {
+                if $0.path == path { ($0.stuckSince, $0.returnedAt) = (nil, nil) }
+            }
         default: break
         }
         for effect in paths[path].handle(evidence, at: now, tuning) {

@@ -119,7 +119,8 @@ extension SteeringMachine {
     private mutating func revives(_ id: SubflowID, at now: MonotonicTime) -> Bool {
         let subflow = reconciler.subflows[id]
         guard let heard = subflow.progress.newsAt else { return false }
-        let returned = subflow.returnedAt.flatMap { $0.duration(to: heard) <= tuning.silence * 2 ? $0 : nil }
+        let soon = max(subflow.longestStreamPause(at: now, tuning), pace * 2)
+        let returned = subflow.returnedAt.flatMap { $0.duration(to: heard) <= soon ? $0 : nil }
         if returned == nil { reconciler.subflows[id].returnedAt = heard }
         guard hasOther(than: subflow.path) else {
             return !isJoining(otherThan: subflow.path)

@@ -61,7 +61,7 @@ struct Subflow: Sendable {
     var lingersUntil: MonotonicTime?
     /// Since when it has been known that the path answers, but this subflow gets nothing through.
     var stuckSince: MonotonicTime?
-    /// When bytes came in again after its path had failed: the first of those that others followed soon.
+    /// When bytes came in again after its path had failed: the first that others followed soon.
     var returnedAt: MonotonicTime?
 
     init(
@@ -128,13 +128,17 @@ struct Subflow: Sendable {
             at: now, tuning)
     }
 
-    /// From when on its silence is more than a pause of its stream's sender. One that starts, or measures the path (BBR),
-    /// sends some segments a round trip; how long that is the receiving end sees best, with the queues on the way.
+    /// From when on its silence is more than a pause of its stream's sender.
     func silenceIsCertain(at now: MonotonicTime, _ tuning: SteeringTuning) -> MonotonicTime? {
         guard let received = stream.silence.receivedAt, progress.latest != nil else { return nil }
+        return received.advanced(by: longestStreamPause(at: now, tuning))
+    }
+
+    /// How long its stream's sender pauses at most. One that starts, or measures the path (BBR), sends some segments a round trip;
+    /// how long that is the receiving end sees best, with the queues on the way.
+    func longestStreamPause(at now: MonotonicTime, _ tuning: SteeringTuning) -> Duration {
         let trip = min(stream.roundTrip, tuning.longestPause)
-        return received.advanced(
-            by: max(trip * tuning.pauseAllowance + tuning.quietMargin, stream.usualPause(at: now, tuning)))
+        return max(trip * tuning.pauseAllowance + tuning.quietMargin, stream.usualPause(at: now, tuning))
     }
 
     /// Whether it is a successor that was not needed.
