@@ -26,6 +26,8 @@ extension PathState {
     struct Good: Sendable {
         /// Since when; nil for a path that was never joined.
         private(set) var since: MonotonicTime?
+        /// What it had failed by, where it was not failed after all.
+        private(set) var revoked: PathTrouble?
         var probing: Probing?
 
         /// A path that is new.
@@ -44,7 +46,7 @@ extension PathState {
         }
 
         /// It was not failed after all, or there is nothing else.
-        init(from failed: Failed, at now: MonotonicTime) { since = now }
+        init(from failed: Failed, at now: MonotonicTime) { (since, revoked) = (now, failed.trouble) }
 
         /// A subflow over it is complete.
         mutating func joined(at now: MonotonicTime) { since = since ?? now }
@@ -145,6 +147,9 @@ extension PathState {
         case .good, .validating: nil
         }
     }
+
+    /// What it had failed by, where it was not failed after all.
+    var revoked: PathTrouble? { if case .good(let good) = self { good.revoked } else { nil } }
 
     /// What made it fail, while it is validating.
     var overcame: PathTrouble? {

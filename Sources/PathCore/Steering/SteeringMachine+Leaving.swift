@@ -158,17 +158,23 @@ extension SteeringMachine {
         let old = carrierKey
         carrierKey = carrying
         guard let old else { return }
-        let reason = decision.reason ?? reasonToLeave(old, at: now)
+        let reason = decision.reason ?? reasonToLeave(old, for: carrying, at: now)
         tell(.moved(from: paths.id(of: old), to: paths.id(of: carrying), because: reason))
     }
 
-    private func reasonToLeave(_ old: PathKey, at now: MonotonicTime) -> MoveReason {
+    private func reasonToLeave(_ old: PathKey, for new: PathKey, at now: MonotonicTime) -> MoveReason {
         if let trouble = paths[old].state.trouble ?? paths[old].state.overcame { return .trouble(trouble) }
         if let refusal = allowed.refusal(of: paths.id(of: old)) { return .refused(refusal) }
         // (Or the kernel found none that could carry.)
         guard let data = reconciler.subflows.data(on: old), reconciler.subflows[data].isOpen,
             now >= reconciler.subflows[data].prioritizedFrom
         else { return .trouble(.subflowEnded) }
+        // It has worked again since another was wanted, which is no better than it.
+        if let trouble = paths[old].state.revoked,
+            allowed.list.first(where: { $0.key == old || $0.key == new })?.key == old
+        {
+            return .trouble(trouble)
+        }
         return .preferred
     }
 

@@ -63,6 +63,12 @@ struct WorldsTests {
         #expect(WorldRun(seed: 87557, tellsExpectation: false).broken == nil)
     }
 
+    /// It failed, and worked again at the moment at which the other was joined that had been ordered for it.
+    @Test("a path that carries is never said to be left for a preferred one that is none")
+    func revokedTrouble() {
+        #expect(WorldRun(seed: 92381, rest: Self.rest).broken == nil)
+    }
+
     private static func show(_ seed: UInt64) {
         let run = WorldRun(seed: seed, rest: rest)
         for step in run.steps { print(step) }
