@@ -53,10 +53,8 @@ struct RevivedPathTests {
         var looks = false
     }
 
-    /// - Parameters:
-    ///   - later: how many bytes came in after the verdict, which no sample has seen.
-    ///   - since: how long ago the last of them did, in milliseconds.
-    private static func course(later: UInt64, since: Int64 = 5) throws -> Course {
+    /// - Parameter later: how many bytes came in after the verdict, which no sample has seen.
+    private static func course(later: UInt64) throws -> Course {
         var judged = try Judged()
         // Within the time in which a wake-up is not late.
         let joined = judged.verdict + 6
@@ -68,7 +66,7 @@ struct RevivedPathTests {
             .subflowEstablished(HandFed.token, facts, error: nil), at: at(joined))
         course.looks = judged.machine.agenda.needsSample(at: at(joined))
         course.knowingly = judged.look(
-            joined, since: later > 0 ? since : joined - 1000, joining: .established)
+            joined, since: later > 0 ? 5 : joined - 1000, joining: .established)
         return course
     }
 
