@@ -4,6 +4,9 @@
 struct AllowedPath: Sendable {
     let key: PathKey
     let interface: PathInterface
+
+    /// Whether data over it costs nothing.
+    var isFree: Bool { !interface.isExpensive && !interface.isConstrained }
 }
 
 struct AllowedPaths: Sendable {

@@ -24,9 +24,7 @@ extension SteeringMachine {
     /// Data that goes to a path which costs something for want of one answer is money for want of one packet.
     private func leastProbes(of path: PathKey, isThin: Bool) -> Int {
         let least = isThin ? tuning.probesOfAwaited : 1
-        guard let next = alternative(to: path)?.interface, next.isExpensive || next.isConstrained else {
-            return least
-        }
+        guard let next = alternative(to: path), !next.isFree else { return least }
         return max(least, tuning.probesBeforeExpense)
     }
 

@@ -70,7 +70,7 @@ extension SteeringMachine {
         }
         let isOld = machine.measuredAt.map { $0.duration(to: now) >= interval } ?? true
         return PathView(
-            key: path.key, isFree: !path.interface.isExpensive && !path.interface.isConstrained,
+            key: path.key, isFree: path.isFree,
             standing: PathView.Standing(machine.state), isJoined: data?.isOpen ?? false, latency: latency,
             isFading: path.interface.quality.isFading,
             isLatencyOld: isOld && isActive(at: now) && machine.state.probing == nil
@@ -192,7 +192,7 @@ extension SteeringMachine {
     /// Ends a handshake whose subflow would carry, and cost, when the path that it was to replace works again: once it is complete
     /// data goes there until the peer takes a word of it (MP_PRIO). The next one stands by from its beginning.
     private mutating func callOffJoin(over path: AllowedPath, at now: MonotonicTime) {
-        guard path.interface.isExpensive || path.interface.isConstrained, !paths[path.key].hasFailed,
+        guard !path.isFree, !paths[path.key].hasFailed,
             let data = reconciler.subflows.data(on: path.key), configuration.isAlone, reconciler.takesJoins
         else { return }
         let join = reconciler.subflows[data]
