@@ -181,9 +181,10 @@ extension Judge {
             )
         case .portBlocked:
             let how = path.tcp == .refused ? "refused" : "blocked"
+            let example = findings.port == 443 ? "" : ", such as 443"
             return (
                 "Port \(findings.port) is \(how) on \(name), where \(findings.host) answers otherwise",
-                "A firewall of that network blocks it: use another path, or a port that passes, such as 443."
+                "A firewall of that network blocks it: use another path, or a port that passes\(example)."
             )
         case .refused:
             return ("\(findings.host) refuses port \(findings.port) over \(name)", "Check the port's number.")

@@ -156,6 +156,20 @@ struct VerdictTests {
         )
     }
 
+    @Test("advises a port that passes, and not the one that was asked for")
+    func otherPort() {
+        func advice(port: UInt16) -> String {
+            check(
+                well("wlan0") {
+                    $0.tcp = .silent
+                    $0.answersElsewhere = true
+                }, well("wwan0")
+            ) { $0.port = port }.advice
+        }
+        #expect(advice(port: 443).hasSuffix("use another path, or a port that passes."))
+        #expect(advice(port: 8443).hasSuffix("use another path, or a port that passes, such as 443."))
+    }
+
     @Test("tells a firewall's refusal from the host's: over another path it is taken")
     func refused() {
         #expect(check(well("wlan0") { $0.tcp = .refused }, well("wwan0")).fault == .portBlocked)
