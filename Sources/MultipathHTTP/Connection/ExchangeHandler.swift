@@ -32,6 +32,9 @@
         /// Of more parts than that one turn makes one: a chunk may have a few bytes, and each is handed on by itself.
         private static let mostParts = 4
 
+        /// How much of a request's body is written at once: each time so much has left, the request is no stalled one.
+        private static let mostWritten = 64 * 1024
+
         private let kind: Kind
         /// The other end, where that is a proxy and not the origin.
         private let proxy: HTTPProxy?
@@ -105,7 +108,7 @@
             switch exchange.outgoing {
             case .none: endRequest(nil, context)
             case .bytes(let bytes):
-                if bytes.readableBytes > 0 { write(.body(bytes), context) }
+                if bytes.readableBytes > 0 { write(body: bytes, context, promise: nil) }
                 endRequest(nil, context)
             case .streamed: break
             }
@@ -121,9 +124,28 @@
                 return loop.makeFailedFuture(MultipathHTTPError(.connectionLost, "the request has ended"))
             }
             let written = context.eventLoop.makePromise(of: Void.self)
-            context.writeAndFlush(wrapOutboundOut(.body(bytes)), promise: written)
+            write(body: bytes, context, promise: written)
+            context.flush()
+            return written.futureResult
+        }
+
+        /// Writes a part of the body, in pieces that leave one after the other: TLS tells of all that it was given between two
+        /// flushes at once. The last is not flushed.
+        private func write(
+            body bytes: ByteBuffer, _ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?
+        ) {
+            var rest = bytes
             let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-            return written.futureResult.map { bound.value.lastActivity = .now() }
+            while true {
+                let piece = rest.readSlice(length: min(rest.readableBytes, Self.mostWritten))!
+                let left = context.eventLoop.makePromise(of: Void.self)
+                left.futureResult.whenSuccess { bound.value.lastActivity = .now() }
+                let isLast = rest.readableBytes == 0
+                if isLast { left.futureResult.cascade(to: promise) }
+                context.write(wrapOutboundOut(.body(piece)), promise: left)
+                if isLast { return }
+                context.flush()
+            }
         }
 
         func endBody(_ trailers: HTTPFields?, for exchange: Exchange) {
