@@ -71,6 +71,22 @@
             #expect(plan.request.headerFields[.authorization] == nil)
         }
 
+        @Test("A field that is said to authorize goes to no other origin either")
+        func credentialFields() throws {
+            let key = try #require(HTTPField.Name("X-Api-Key"))
+            var options = HTTPRequestOptions()
+            options.credentialFields = [key]
+            let request = HTTPRequest(
+                method: .get, scheme: "https", authority: "one.example", path: "/a",
+                headerFields: [key: "secret", .userAgent: "test"])
+            var plan = RequestPlan(request, nil, options)
+            #expect(follows(&plan, redirect(302, "/b")))
+            #expect(plan.request.headerFields[key] == "secret")
+            #expect(follows(&plan, redirect(302, "https://two.example/b")))
+            #expect(plan.request.headerFields[key] == nil && plan.request.headerFields[.userAgent] == "test")
+            #expect(!plan.maySend(key))
+        }
+
         @Test("What the client itself authorizes with goes to no other origin either, nor back from there")
         func clientCredentials() {
             var plan = plan()

@@ -50,10 +50,11 @@
                 head.headerFields[.range] = range
                 if request.offset > 0 { head.headerFields[.ifRange] = request.validator }
             }
+            var options = client.configuration.options
             if let (origin, fields) = credentials, origin.hasSameOrigin(as: request.resource.url) {
                 head.headerFields.append(contentsOf: fields)
+                options.credentialFields.formUnion(fields.map(\.name))
             }
-            var options = client.configuration.options
             options.mode = request.isUrgent ? .interactive : .handover
             if !isPlaylist { options.decompression = .disabled }
             // Repeated from here.

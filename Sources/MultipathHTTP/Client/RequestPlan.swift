@@ -29,6 +29,8 @@
         private let canRepeatBody: Bool
         private let maximumRetries: Int
         private let maximumRedirects: Int
+        /// What authorizes at one origin.
+        private let credentials: Set<HTTPField.Name>
         private(set) var retryCount = 0
         private(set) var redirectCount = 0
         private var visited: Set<String> = []
@@ -41,6 +43,7 @@
             canRepeatBody = body?.canBeRepeated ?? true
             maximumRetries = options.maximumRetries
             maximumRedirects = options.maximumRedirects
+            credentials = options.credentialFields.union([.authorization, .cookie, .proxyAuthorization])
         }
 
         // MARK: Repetition
@@ -94,7 +97,7 @@
                         "more than \(maximumRedirects) redirects; the last one leads to \(location)")
                 }
                 visited.insert(Self.mark(request))
-                let (next, isElsewhere) = Self.redirected(request, to: target, asGet: changesMethod)
+                let (next, isElsewhere) = redirected(to: target, asGet: changesMethod)
                 request = next
                 hasLeftOrigin = hasLeftOrigin || isElsewhere
                 if changesMethod { hasBody = false }
@@ -126,15 +129,10 @@
             return url
         }
 
-        /// What authorizes at one origin.
-        private static let credentials: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
-
         /// Whether a field of the client's own may go where the request goes now.
-        func maySend(_ name: HTTPField.Name) -> Bool { !hasLeftOrigin || !Self.credentials.contains(name) }
+        func maySend(_ name: HTTPField.Name) -> Bool { !hasLeftOrigin || !credentials.contains(name) }
 
-        private static func redirected(
-            _ request: HTTPRequest, to target: URL, asGet: Bool
-        ) -> (HTTPRequest, isElsewhere: Bool) {
+        private func redirected(to target: URL, asGet: Bool) -> (HTTPRequest, isElsewhere: Bool) {
             let place = HTTPRequest(url: target)
             var next = request
             (next.scheme, next.authority, next.path) = (place.scheme, place.authority, place.path)

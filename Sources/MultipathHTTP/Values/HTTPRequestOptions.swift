@@ -1,4 +1,5 @@
 #if HTTP
+    public import HTTPTypes
     public import Multipath
     import NIOHTTPCompression
 
@@ -53,8 +54,8 @@
         public var connectTimeout = Duration.seconds(10)
         /// From the call until the answer's last byte, with all redirects and repetitions; nil for as long as it takes.
         public var requestTimeout: Duration?
-        /// How long not a byte may come or go once the request is sent. A body that the caller does not read is no stall.
-        /// 60 s unless set.
+        /// How long not a byte may come once the request is sent, and of its body no 64 KiB may go. A body that the caller does not
+        /// read is no stall. 60 s unless set.
         public var stallTimeout = Duration.seconds(60)
 
         /// Urgency and whether parts of the answer are useful on their own (RFC 9218), for servers that heed it; nil to say
@@ -63,6 +64,9 @@
         public var priority: Priority?
         /// How many redirects are followed; 0 hands each to the caller. 10 unless set.
         public var maximumRedirects = 10
+        /// Fields that authorize at the request's origin, such as an API's key: a redirect to another origin leaves them out, as it
+        /// does with `Authorization`, `Cookie` and `Proxy-Authorization`. None unless set.
+        public var credentialFields: Set<HTTPField.Name> = []
         /// Whether gzip and deflate are asked for and undone.
         public var decompression = Decompression.enabled()
         /// How often a request is sent again that broke where that is safe (RFC 9110 section 9.2.2). Twice unless set.
