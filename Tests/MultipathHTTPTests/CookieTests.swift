@@ -1,5 +1,6 @@
 #if HTTP
     import HTTPTypes
+    import TestSupport
     import Testing
 
     @testable import MultipathHTTP
@@ -56,13 +57,27 @@
             arguments: ["", "=", "=1", "a", ";", "; Path=/", String(repeating: "x", count: 5_000) + "=1"])
         func nonsense(_ field: String) { #expect(jar(field).field(for: secure, path: "/a/b") == nil) }
 
-        @Test("keeps so many cookies of a host, and no more")
+        @Test("keeps so many cookies of a host, the newest, and no more")
         func limit() {
             let jar = HTTPCookieJar()
             var response = HTTPResponse(status: .ok)
             response.headerFields[values: .setCookie] = (0..<200).map { "c\($0)=1; Path=/" }
             jar.ingest(response, from: secure, path: "/")
-            #expect(jar.field(for: secure, path: "/")?.split(separator: ";").count == 64)
+            let kept = jar.field(for: secure, path: "/")?.split(separator: "; ")
+            #expect(kept == (136..<200).map { "c\($0)=1" })
+        }
+
+        @Test("lets those that are over make room before others")
+        func overBeforeOthers() {
+            let jar = HTTPCookieJar()
+            var response = HTTPResponse(status: .ok)
+            response.headerFields[values: .setCookie] =
+                ["login=1; Path=/"] + (0..<63).map { "c\($0)=1; Path=/; Max-Age=1" }
+            jar.ingest(response, from: secure, path: "/")
+            #expect(eventually { jar.field(for: secure, path: "/") == "login=1" })
+            response.headerFields[values: .setCookie] = ["new=1; Path=/"]
+            jar.ingest(response, from: secure, path: "/")
+            #expect(jar.field(for: secure, path: "/") == "login=1; new=1")
         }
     }
 #endif

@@ -52,8 +52,16 @@
                 guard let (cookie, isGone) = Self.parse(field, origin, path) else { continue }
                 cookies.withLock { cookies in
                     var own = cookies[origin.host] ?? []
-                    own.removeAll { $0.name == cookie.name && $0.path == cookie.path }
-                    if !isGone, own.count < Self.mostCookies { own.append(cookie) }
+                    let now = MonotonicTime.now
+                    own.removeAll {
+                        $0.name == cookie.name && $0.path == cookie.path
+                            || ($0.expiry.map { $0 <= now } ?? false)
+                    }
+                    if !isGone {
+                        // The oldest makes room (RFC 6265 section 5.3).
+                        if own.count >= Self.mostCookies { own.removeFirst() }
+                        own.append(cookie)
+                    }
                     cookies[origin.host] = own.isEmpty ? nil : own
                 }
             }
