@@ -115,6 +115,18 @@
             await server.close()
         }
 
+        @Test(
+            "of which the environment says the user and the password, in which a URL's signs are escaped",
+            arguments: [
+                ("user:pass", "dXNlcjpwYXNz"), ("user:p%40ss%2F", "dXNlcjpwQHNzLw=="), ("user", "dXNlcjo="),
+            ])
+        func credentials(_ text: String, _ basic: String) throws {
+            let proxies = try HTTPProxies(environment: ["https_proxy": "http://\(text)@proxy.example:3128"])
+            #expect(
+                proxies.https == HTTPProxy(host: "proxy.example", port: 3128, authorization: "Basic " + basic)
+            )
+        }
+
         @Test("of which the environment says for which hosts it is none")
         func exceptions() async throws {
             let server = try await RawServer(always: .ok("hello"))

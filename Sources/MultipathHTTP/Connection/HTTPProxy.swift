@@ -75,13 +75,21 @@
             rest = rest.prefix { $0 != "/" }
             var authorization: String?
             if let at = rest.lastIndex(of: "@") {
-                authorization = "Basic " + Data(rest[..<at].utf8).base64EncodedString()
+                authorization = "Basic " + Data(credentials(rest[..<at]).utf8).base64EncodedString()
                 rest = rest[rest.index(after: at)...]
             }
             let hasPort = rest.last != "]" && rest.split(separator: "]").last?.contains(":") == true
             let origin = try HTTPOrigin(scheme: "http", authority: String(rest))
             return HTTPProxy(
                 host: origin.host, port: hasPort ? origin.port : 1080, authorization: authorization)
+        }
+
+        /// The user and the password as RFC 7617 has them: with a colon in between, and nothing escaped.
+        private static func credentials(_ text: Substring) -> String {
+            guard text.contains("%"), let url = URL(string: "http://\(text)@proxy.invalid"),
+                let user = url.user(percentEncoded: false)
+            else { return text.contains(":") ? String(text) : text + ":" }
+            return user + ":" + (url.password(percentEncoded: false) ?? "")
         }
 
         func proxy(for origin: HTTPOrigin) -> HTTPProxy? {
