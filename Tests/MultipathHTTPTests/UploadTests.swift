@@ -254,6 +254,18 @@
             }
         }
 
+        @Test("is not sent anew by POST where the server had all of it, and only its answer is missing")
+        func completeButForTheAnswer() throws {
+            var machine = UploadMachine(length: 100, isIdempotent: false)
+            machine.named("http://x/1")
+            machine.wroteAll()
+            #expect(machine.goesOn(after: lost, isSent: true) == true)
+            let step = try machine.ingest(answer(204, [.uploadOffset: "100", .uploadComplete: "?0"]))
+            #expect(step == .next && machine.next == .append(to: "http://x/1", from: 100))
+            let error = #expect(throws: MultipathHTTPError.self) { try machine.ingest(answer(410)) }
+            #expect(error?.status == 410)
+        }
+
         @Test("leaves it to the caller to POST anew what an earlier run may have sent whole")
         func killed() throws {
             var machine = UploadMachine(length: 100, resource: "http://x/1", isIdempotent: false)

@@ -88,7 +88,11 @@
             switch next {
             case .create, .append:
                 if response.status.kind == .successful { return .done }
-                if [404, 410].contains(response.status.code), case .append = next { return startAnew() }
+                if [404, 410].contains(response.status.code), case .append(_, let offset) = next {
+                    // It had all but for the last word, and may have done what it was asked to since.
+                    guard isIdempotent || offset < length else { throw unexpected(response) }
+                    return startAnew()
+                }
                 if response.status == .conflict, case .append(let place, _) = next {
                     fruitlessTries += 1
                     guard fruitlessTries < Self.mostFruitlessTries else { throw unexpected(response) }
