@@ -28,6 +28,26 @@
             #expect(queue.take(.message) == nil)
         }
 
+        @Test("are kept together: a message that comes byte by byte takes no more than its bytes")
+        func joined() {
+            var queue = IncomingQueue(highMark: 1000)
+            // As a frame's decoder hands them out: each keeps all alive that was read with it.
+            let read = ByteBuffer(repeating: UInt8(ascii: "x"), count: 64 << 10)
+            for number in 0..<40_000 {
+                let byte = read.getSlice(at: number, length: 1)!
+                queue.append(WebSocketFragment(kind: .text, bytes: byte, isFirst: number == 0, isLast: false))
+            }
+            var (length, capacity, pieces) = (0, 0, 0)
+            while let piece = pieces == 0 ? queue.take(.nextMessage) : queue.take(.piece(of: queue.current)) {
+                (length, pieces) = (length + piece.bytes.readableBytes, pieces + 1)
+                capacity += piece.bytes.storageCapacity
+                #expect(piece.isFirst == (pieces == 1) && !piece.isLast)
+            }
+            // 63 of one byte, and three of 16 KiB at most.
+            #expect(length == 40_000 && pieces == 66)
+            #expect(capacity <= 2 * 40_000)
+        }
+
         @Test("are handed out piece by piece, up to their end and not beyond")
         func pieces() {
             var queue = IncomingQueue(highMark: 1000)

@@ -16,6 +16,10 @@
 
         /// What each piece costs beside its bytes, so that many small ones count, too.
         private static let overhead = 64
+        /// Where more wait, the pieces of one message become one …
+        private static let mostApart = 64
+        /// … up to so many bytes: a peer may send a message byte by byte.
+        private static let joined = 16 * 1024
 
         private let highMark: Int
         private var fragments = CircularBuffer<WebSocketFragment>()
@@ -31,9 +35,28 @@
         init(highMark: Int) { self.highMark = highMark }
 
         mutating func append(_ fragment: WebSocketFragment) {
-            fragments.append(fragment)
-            size += fragment.bytes.readableBytes + Self.overhead
+            let length = fragment.bytes.readableBytes
             if fragment.isLast { wholeMessages += 1 }
+            size += length
+            if fragments.count >= Self.mostApart, joins(length) {
+                let place = fragments.index(before: fragments.endIndex)
+                return fragments.modify(place) {
+                    $0.bytes.writeImmutableBuffer(fragment.bytes)
+                    $0.isLast = fragment.isLast
+                }
+            }
+            var fragment = fragment
+            // A slice keeps all alive that was read with it.
+            if length < fragment.bytes.storageCapacity / 2 {
+                fragment.bytes = ByteBuffer(buffer: fragment.bytes)
+            }
+            fragments.append(fragment)
+            size += Self.overhead
+        }
+
+        /// Whether the piece that came last takes so many bytes more.
+        private func joins(_ length: Int) -> Bool {
+            fragments.last.map { !$0.isLast && $0.bytes.readableBytes + length <= Self.joined } ?? false
         }
 
         /// Whether the connection should be read: a receiver who waits for a whole message gets it however long it is.

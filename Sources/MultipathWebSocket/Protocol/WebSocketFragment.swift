@@ -10,7 +10,7 @@
         case binary
     }
 
-    /// A piece of a message, in one frame.
+    /// A piece of a message, of one frame, or of several where many wait.
     struct WebSocketFragment: Sendable, Hashable {
         var kind: WebSocketMessageKind
         var bytes: ByteBuffer
