@@ -268,6 +268,21 @@ struct PlaylistTests {
                 == "line 3: a URI is longer than 8,192 bytes")
     }
 
+    @Test(
+        "of millions of empty lines takes no more memory than its bytes",
+        .enabled(if: !Requirement.isSanitized, "sanitizers take memory of their own"))
+    func emptyLines() throws {
+        func peak() throws -> Int {
+            let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+            return line.flatMap { Int($0.filter(\.isNumber)) }.map { $0 << 10 } ?? 0
+        }
+        let bytes = Array("#EXTM3U\n".utf8) + Array(repeating: UInt8(ascii: "\n"), count: 4 << 20)
+        let before = try peak()
+        #expect(throws: PlaylistError.self) { try PlaylistParser.parse(bytes, from: base) }
+        #expect(try peak() - before < 64 << 20)
+    }
+
     @Test("that is cut anywhere, or has any byte changed, is an error or a playlist, and nothing worse")
     func damaged() {
         let text = """

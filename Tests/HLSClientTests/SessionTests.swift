@@ -192,6 +192,20 @@ struct SessionTests {
         #expect(stream.report.skipped == 1)
     }
 
+    @Test("keeps two playlists, and of others no more than its limit, and plays to the end all the same")
+    func manyPlaylists() {
+        var world = SimulatedStream.World()
+        // Each variant's playlist is asked for.
+        world.refusal = { _, number, _ in number == 10 ? FetchFailure(kind: .missing, reason: "404") : nil }
+        var tuning = StreamMachine.Tuning()
+        tuning.mostSegments = 3 * world.segments
+        var stream = SimulatedStream(world, tuning: tuning)
+        stream.run()
+        #expect(stream.outcome == .ended)
+        #expect(stream.delivered.map(\.number) == Array(0..<10) + Array(11..<30))
+        #expect(stream.machine.variants.count { $0.playlist != nil } == 3)
+    }
+
     @Test("fails where ten segments in a row are missing")
     func allMissing() {
         var world = SimulatedStream.World()

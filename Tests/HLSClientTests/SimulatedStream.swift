@@ -61,10 +61,13 @@ struct SimulatedStream {
     private var keys: Set<URL> = []
     private var pending: [(seconds: Double, bytes: Int64)] = []
 
-    init(_ world: World, options: StreamOptions = StreamOptions(), seed: UInt64 = 1) {
+    init(
+        _ world: World, options: StreamOptions = StreamOptions(), tuning: StreamMachine.Tuning = .init(),
+        seed: UInt64 = 1
+    ) {
         self.world = world
         random = SplitMix64(seed: seed)
-        machine = StreamMachine(url: Self.place("master.m3u8"), options: options)
+        machine = StreamMachine(url: Self.place("master.m3u8"), options: options, tuning: tuning)
     }
 
     static func place(_ name: String) -> URL { URL(string: "http://media.example/\(name)")! }

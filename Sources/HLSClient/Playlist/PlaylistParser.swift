@@ -68,14 +68,17 @@ struct PlaylistParser {
     }
 
     private mutating func parse(_ text: String) throws(PlaylistError) -> Playlist {
-        // Compared as bytes, since "\r\n" is one character.
-        let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        guard let first = lines.first, Self.trimmed(first) == "#EXTM3U" else {
-            throw PlaylistError(line: 1, reason: "this is no playlist: it does not begin with #EXTM3U")
-        }
-        for bytes in lines {
+        // Line by line, for millions of empty ones would take more than their bytes. Compared as bytes, since "\r\n" is one
+        // character.
+        var rest: Substring.UTF8View? = text[...].utf8
+        while let left = rest {
+            let end = left.firstIndex(of: UInt8(ascii: "\n"))
+            rest = end.map { left[left.index(after: $0)...] }
             line += 1
-            let text = Self.trimmed(bytes)
+            let text = Self.trimmed(left[..<(end ?? left.endIndex)])
+            if line == 1, text != "#EXTM3U" {
+                throw PlaylistError(line: 1, reason: "this is no playlist: it does not begin with #EXTM3U")
+            }
             if text.isEmpty { continue }
             if text.hasPrefix("#EXT") {
                 let colon = text.firstIndex(of: ":")

@@ -96,6 +96,7 @@ extension StreamMachine {
     private mutating func ingest(_ playlist: MediaPlaylist, _ variant: Int) {
         let isFirst = place == nil
         let change = variants[variant].ingest(playlist, at: now)
+        makeRoom(besides: variant)
         guard let known = variants[variant].playlist else { return }
         if change == .restarted, place?.variant == variant {
             report(.trouble("the server numbers its segments anew"))
@@ -128,6 +129,16 @@ extension StreamMachine {
                     .server,
                     "the live playlist has brought nothing new for \(Duration.seconds(silence).inWords)")
             }
+        }
+    }
+
+    /// What the variants' playlists name all together has a limit. The two that are needed stay: the one that plays, and the one
+    /// that just came.
+    private mutating func makeRoom(besides newest: Int) {
+        var held = variants.reduce(0) { $0 + ($1.playlist?.segments.count ?? 0) }
+        for variant in variants.indices
+        where held > tuning.mostSegments && ![newest, self.variant, place?.variant].contains(variant) {
+            held -= variants[variant].forget()
         }
     }
 

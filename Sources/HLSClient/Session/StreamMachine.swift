@@ -95,6 +95,8 @@ struct StreamMachine {
         /// Playlists hold no more than that, keys and initialization sections neither.
         var playlistLimit: Int64 = 16 << 20
         var initializationLimit: Int64 = 8 << 20
+        /// All variants' playlists together name no more segments, but for two of them: twice what one may name.
+        var mostSegments = 400_000
         /// Segments ahead of the player on a constrained path.
         var constrainedSegments = 2.0
     }

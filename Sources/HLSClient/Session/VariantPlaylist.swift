@@ -51,6 +51,15 @@ struct VariantPlaylist: Sendable {
         return change
     }
 
+    /// Makes room for others' playlists: it has to be asked for again.
+    ///
+    /// - Returns: how many segments it named.
+    mutating func forget() -> Int {
+        let count = playlist?.segments.count ?? 0
+        (playlist, starts, reloadAt) = (nil, [0], nil)
+        return count
+    }
+
     private mutating func change(to new: MediaPlaylist, at now: Double) -> Change {
         guard let playlist else { return .grown }
         if new.endSequence >= playlist.endSequence { farAnswers = 0 }
