@@ -48,7 +48,8 @@
                             waiting.append(path)
                         }
                     }
-                    guard found.count <= Self.mostEntries else {
+                    // What can't be used takes its memory, too.
+                    guard found.count + unknown.count + troubles.count <= Self.mostEntries else {
                         throw FolderSyncError.server(
                             "the server lists more than \(Self.mostEntries) files and folders")
                     }
