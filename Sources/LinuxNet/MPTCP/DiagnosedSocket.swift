@@ -29,7 +29,8 @@ package final class DiagnosisSource: Sendable {
         }
     }
 
-    /// Looks at all TCP sockets that lead to a port; for port 0 at all there are.
+    /// Names all TCP sockets that lead to a port; for port 0 all there are. Without their counters, for which the kernel takes each
+    /// socket's lock: others' owners may keep it for as long as they like.
     func search(
         isIPv6: Bool, remotePort: UInt16, _ body: (SocketDiagnosis) -> Void
     ) throws(SystemError) {
@@ -38,7 +39,6 @@ package final class DiagnosisSource: Sendable {
                 request.putFixedPart(inet_diag_req_v2.self) {
                     $0.sdiag_family = UInt8(isIPv6 ? AF_INET6 : AF_INET)
                     $0.sdiag_protocol = UInt8(IPPROTO_TCP)
-                    $0.idiag_ext = 1 << (UInt8(SocketDiagnosis.infoAttribute) - 1)
                     $0.idiag_states = Self.openStates
                     $0.id.idiag_dport = remotePort.bigEndian
                 }
@@ -240,12 +240,24 @@ package struct DiagnosedSocket: Sendable {
     ) throws(SystemError) -> [SubflowSample] {
         // After the program's close they are no file's: those that were known are all there will be.
         guard inode != 0 else { return [] }
-        var new: [SubflowSample] = []
+        var unknown: [DiagnosisQuestion] = []
         // A socket of IPv6 may have subflows of both families, its IPv4 ones as mapped addresses or not.
         for isIPv6 in isIPv6 ? [true, false] : [false] {
             try source.search(isIPv6: isIPv6, remotePort: remotePort) { found in
-                if found.inode == inode, let sample = ingest(found) { new.append(sample) }
+                guard found.inode == inode, !roll.entries.contains(where: { $0.cookie == found.cookie })
+                else {
+                    return
+                }
+                unknown.append(
+                    .socket(
+                        local: found.local, remote: found.remote, interface: found.interface,
+                        cookie: found.cookie))
             }
+        }
+        guard !unknown.isEmpty else { return [] }
+        var new: [SubflowSample] = []
+        try source.ask(unknown) { _, found in
+            if let found, found.inode == inode, let sample = ingest(found) { new.append(sample) }
         }
         return new
     }
