@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,12 +123,17 @@ static pid_t process_of(pid_t thread) {
     return line ? (pid_t)atoi(line + 6) : -1;
 }
 
-static int open_thread(pid_t thread) {
-    int descriptor = (int)syscall(SYS_pidfd_open, thread, TRAP_PIDFD_THREAD);
-    if (descriptor >= 0 || errno != EINVAL) return descriptor;
-    // Before Linux 6.9 only a process has one. Its threads share their descriptors, as a rule; the cookie tells.
+// Before Linux 6.9 only a process has a pidfd. Its threads share their descriptors, as a rule; the cookie tells. It is kept for no
+// other call: the thread may end before its process does, and another process's have its number then.
+static int duplicate_of_process(pid_t thread, int number) {
     pid_t process = process_of(thread);
-    return process > 0 ? (int)syscall(SYS_pidfd_open, process, 0) : -1;
+    int descriptor = process > 0 ? (int)syscall(SYS_pidfd_open, process, 0) : -1;
+    if (descriptor < 0) return -1;
+    int copy = (int)syscall(SYS_pidfd_getfd, descriptor, number, 0);
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return copy;
 }
 
 // A duplicate of a descriptor of the caller's.
@@ -137,8 +143,8 @@ int trap_duplicate(pid_t thread, int number) {
         if (processes[place].thread != thread) {
             if (processes[place].thread > 0) close(processes[place].descriptor);
             processes[place].thread = 0;
-            int descriptor = open_thread(thread);
-            if (descriptor < 0) return -1;
+            int descriptor = (int)syscall(SYS_pidfd_open, thread, TRAP_PIDFD_THREAD);
+            if (descriptor < 0) return errno == EINVAL ? duplicate_of_process(thread, number) : -1;
             processes[place].thread = thread;
             processes[place].descriptor = descriptor;
         }
@@ -149,6 +155,24 @@ int trap_duplicate(pid_t thread, int number) {
         processes[place].thread = 0;
     }
     return -1;
+}
+
+// Whether what a link of /proc/…/fd names is a socket's file; -1 where it can't be read. No file is touched for that: of another
+// the file system may be one that answers late, or never.
+static int names_socket(int folder, const char *path, uint64_t inode) {
+    char name[64], wanted[64];
+    ssize_t length = readlinkat(folder, path, name, sizeof name);
+    if (length < 0) return -1;
+    int expected = snprintf(wanted, sizeof wanted, "socket:[%" PRIu64 "]", inode);
+    return length == expected && memcmp(name, wanted, (size_t)length) == 0;
+}
+
+// Whether a descriptor of the caller's is another file than a socket's.
+int trap_is_another_file(pid_t thread, int number, uint64_t inode) {
+    char path[48], end[24];
+    snprintf(end, sizeof end, "/fd/%d", number);
+    name_process_file(path, thread, end);
+    return names_socket(AT_FDCWD, path, inode) == 0;
 }
 
 // The number under which a process has a file now: dup2(2) and fcntl(2) move sockets, as shells do. -1 for none.
@@ -166,9 +190,7 @@ int trap_find_moved(pid_t thread, uint64_t inode) {
     for (int count = 0; number < 0 && count < DESCRIPTORS_SEARCHED; count++) {
         const struct dirent *entry = readdir(folder);
         if (!entry) break;
-        struct stat file;
-        if (fstatat(dirfd(folder), entry->d_name, &file, 0) != 0) continue;
-        if (S_ISSOCK(file.st_mode) && file.st_ino == inode) number = atoi(entry->d_name);
+        if (names_socket(dirfd(folder), entry->d_name, inode) > 0) number = atoi(entry->d_name);
     }
     closedir(folder);
     return number;

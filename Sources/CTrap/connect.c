@@ -298,7 +298,12 @@ void trap_give_connect_up(struct trap_parked *call) {
 }
 
 // A duplicate of a descriptor of the caller's, where it is that socket still; -1 with errno.
-static int duplicate_of(pid_t thread, int number, uint64_t cookie) {
+static int duplicate_of(pid_t thread, int number, const struct trap_message *request) {
+    uint64_t cookie = request->cookie;
+    if (request->inode != 0 && trap_is_another_file(thread, number, request->inode)) {
+        errno = EBADF;
+        return -1;
+    }
     int socket = trap_duplicate(thread, number);
     if (socket < 0 || trap_socket_cookie(socket) == cookie) return socket;
     close(socket);
@@ -310,15 +315,15 @@ void trap_lend(const struct trap_message *request) {
     struct trap_message message = {
         .kind = TRAP_LENT, .sequence = request->sequence, .cookie = request->cookie, .descriptor = request->descriptor};
     pid_t owner = request->thread;
-    int socket = duplicate_of(owner, message.descriptor, request->cookie);
+    int socket = duplicate_of(owner, message.descriptor, request);
     // Of a thread that has ended its process has the descriptors, as a rule.
     if (socket < 0 && errno != EBADF && request->process != 0 && (pid_t)request->process != owner) {
         owner = (pid_t)request->process;
-        socket = duplicate_of(owner, message.descriptor, request->cookie);
+        socket = duplicate_of(owner, message.descriptor, request);
     }
     if (socket < 0 && errno == EBADF) {
         message.descriptor = trap_find_moved(owner, request->inode);
-        socket = message.descriptor < 0 ? -1 : duplicate_of(owner, message.descriptor, request->cookie);
+        socket = message.descriptor < 0 ? -1 : duplicate_of(owner, message.descriptor, request);
         errno = EBADF;
     }
     if (socket < 0) message.error = errno;

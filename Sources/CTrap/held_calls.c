@@ -56,9 +56,11 @@ void trap_tell(const struct trap_message *message) {
     if (is_call) atomic_fetch_add(&page->missed, 1);
 }
 
-void trap_tell_plain(pid_t thread, uint16_t family, int reason) {
+// - cookie: that of a socket which it was to get; 0 for none.
+void trap_tell_plain(pid_t thread, uint16_t family, int reason, uint64_t cookie) {
     struct trap_message message = {
-        .kind = TRAP_SOCKET_PLAIN, .thread = thread, .family = family, .error = reason, .descriptor = -1};
+        .kind = TRAP_SOCKET_PLAIN, .thread = thread, .family = family, .error = reason, .cookie = cookie,
+        .descriptor = -1};
     trap_tell(&message);
 }
 

@@ -58,7 +58,7 @@ static void inject(
         // EMFILE is the caller's own limit, and its own call fails by it just so. ENOENT: the caller was killed.
         trap_let_go(id);
         close(socket);
-        return trap_tell_plain(thread, family, TRAP_NOT_INJECTED);
+        return trap_tell_plain(thread, family, TRAP_NOT_INJECTED, cookie);
     }
     close(socket);
     struct trap_message message = {
@@ -70,12 +70,12 @@ static void inject(
 static void inject_own(uint64_t id, pid_t thread, uint16_t family, int type) {
     if (run->launch->is_strict) {
         trap_let_go(id);
-        return trap_tell_plain(thread, family, TRAP_UNSTEERED);
+        return trap_tell_plain(thread, family, TRAP_UNSTEERED, 0);
     }
     int made = socket(family, SOCK_STREAM | SOCK_CLOEXEC, TRAP_PROTOCOL_MPTCP);
     if (made < 0) {
         trap_let_go(id);
-        return trap_tell_plain(thread, family, TRAP_NO_MPTCP);
+        return trap_tell_plain(thread, family, TRAP_NO_MPTCP, 0);
     }
     inject(id, thread, family, type, made, trap_socket_cookie(made), 1);
 }
@@ -84,10 +84,12 @@ static void take_socket(const struct trap_notification *call) {
     pid_t thread = (pid_t)call->pid;
     uint16_t family = (uint16_t)call->call.args[0];
     int type = (int)call->call.args[1];
+    // The kernel's answer is EINVAL.
+    if (type & ~(0xf | SOCK_CLOEXEC | SOCK_NONBLOCK)) return trap_let_go(call->id);
     int reason = trap_shares_network(thread) ? trap_is_excluded(thread, run->launch->tcp_programs) ? TRAP_EXCLUDED_PROGRAM : 0 : TRAP_OTHER_NAMESPACE;
     if (reason) {
         trap_let_go(call->id);
-        return trap_tell_plain(thread, family, reason);
+        return trap_tell_plain(thread, family, reason, 0);
     }
     struct reserve *reserve = &reserves[family == AF_INET6];
     if (reserve->count > 0) {
@@ -204,7 +206,7 @@ static void take_message(const struct trap_message *message, int passed) {
         }
         if (message->error) {
             trap_let_go(call->id);
-            trap_tell_plain(call->question.thread, call->question.family, message->error);
+            trap_tell_plain(call->question.thread, call->question.family, message->error, 0);
             return trap_unpark(call);
         }
         return give_up(call);

@@ -41,12 +41,25 @@ extension ProgramPolicy {
         guard looks[cookie]?.isScheduled == false else { return }
         looks[cookie]?.isScheduled = true
         _ = thread.schedule(at: .now.advanced(by: pause)) { [self] in
-            guard looks[cookie] != nil else { return }
+            dueLooks.append(cookie)
+            startLooks()
+        }
+    }
+
+    /// Looks at those whose time has come, in their order and so many at a time. The rest waits behind one timer, however many they
+    /// are.
+    private func startLooks() {
+        while let cookie = dueLooks.first, loans.count < Self.mostLooks, !channel.isCrowded {
+            dueLooks.removeFirst()
+            guard looks[cookie] != nil else { continue }
             looks[cookie]?.isScheduled = false
-            guard loans.count < Self.mostLooks, !channel.isCrowded else {
-                return scheduleLook(cookie, Self.crowdedLook)
-            }
             borrow(cookie) { [self] in lookedAt(cookie, $0) }
+        }
+        guard !dueLooks.isEmpty, !isWaitingToLook else { return }
+        isWaitingToLook = true
+        _ = thread.schedule(at: .now.advanced(by: Self.crowdedLook)) { [self] in
+            isWaitingToLook = false
+            startLooks()
         }
     }
 
@@ -75,6 +88,7 @@ extension ProgramPolicy {
         // The program may have moved it.
         if descriptor != nil { ledger.update(loan.cookie) { $0.descriptor = message.descriptor } }
         loan.body(descriptor)
+        startLooks()
     }
 
     private func lookedAt(_ cookie: UInt64, _ descriptor: CInt?) {

@@ -53,6 +53,9 @@ package final class ProgramPolicy: @unchecked Sendable {
     private var generation: UInt32 = 0
     /// Sockets whose handshakes are under way, with the pause until the next look.
     var looks: [UInt64: Look] = [:]
+    /// Those whose next look is due, in the order in which it became so.
+    var dueLooks: [UInt64] = []
+    var isWaitingToLook = false
     /// What waits for a duplicate that the trap was asked for.
     var loans: [UInt32: (cookie: UInt64, body: (CInt?) -> Void)] = [:]
     var lastLoan: UInt32 = 0
@@ -139,6 +142,8 @@ package final class ProgramPolicy: @unchecked Sendable {
                     cookie: message.cookie, thread: message.thread, descriptor: message.descriptor,
                     level: reserve.given(message) ?? .observeOnly(because: .brokerSilent)))
         case TRAP_SOCKET_PLAIN:
+            // One that it could not be given is not kept for later any more.
+            if message.cookie != 0 { _ = reserve.given(message) }
             let reason = PlainReason(rawValue: message.error) ?? .unseen
             ledger.madePlain(reason)
             voice?.plain(message.thread, reason)

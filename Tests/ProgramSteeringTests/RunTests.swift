@@ -88,6 +88,62 @@ struct RunTests {
         #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
     }
 
+    @Test("is steered while others hold the locks of their own sockets for as long as they like", .needsRoot)
+    func lockHolder() throws {
+        let outcome = try RunLab.run(
+            #"""
+            # A page that is missing, and nobody brings: what sends from there has the socket's lock until it is killed.
+            cat > hold.py << 'END'
+            import ctypes, mmap, os, socket, struct, threading, time
+            from fcntl import ioctl
+            libc = ctypes.CDLL(None, use_errno=True)
+            faults = libc.syscall({"x86_64": 323, "aarch64": 282}[os.uname().machine], os.O_CLOEXEC)
+            if faults < 0: raise SystemExit("userfaultfd: " + os.strerror(ctypes.get_errno()))
+            ioctl(faults, 0xC018AA3F, bytearray(struct.pack("QQQ", 0xAA, 0, 0)))
+            page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+            ioctl(faults, 0xC020AA00, bytearray(struct.pack("QQQQ", start, mmap.PAGESIZE, 1, 0)))
+            held = socket.create_connection(("203.0.113.10", 7))
+            send = lambda: libc.send(held.fileno(), ctypes.c_void_p(start), 4, 0)
+            threading.Thread(target=send, daemon=True).start()
+            os.read(faults, 32)
+            print("held", flush=True)
+            time.sleep(60)
+            END
+            python3 hold.py > held & holder=$!
+            wait_for "the lock" sh -c "grep -q held held || ! kill -0 $holder"
+            grep held held || exit 98
+            timeout -k 1 20 $run --list -- $probe moved $echo 2>&1; echo "status $?"
+            kill -KILL $holder
+            """#)
+        #expect(outcome.lines.prefix(2) == ["held", "mptcp 1 conversations 20"], "\(outcome)")
+        #expect(outcome.output.contains("over wlan0: mptcp, steers each connection's subflows"), "\(outcome)")
+        #expect(outcome.lines.last == "status 0", "\(outcome)")
+    }
+
+    @Test(
+        "leaves a call that the kernel would refuse to the kernel, also one for which the program has no number left"
+    )
+    func refusedSockets() throws {
+        let outcome = try RunLab.run(
+            #"""
+            $run -q -- python3 -c '
+            import errno, resource, socket
+            def make(kind):
+                try: return socket.socket(socket.AF_INET, kind)
+                except OSError as error: return errno.errorcode[error.errno]
+            print(make(socket.SOCK_STREAM | 0x100))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+            kept = []
+            while not isinstance(last := make(socket.SOCK_STREAM), str): kept.append(last)
+            print(last, {make(socket.SOCK_STREAM) for _ in range(100)})
+            kept = []
+            print(make(socket.SOCK_STREAM).getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL))
+            '
+            """#)
+        #expect(outcome.lines == ["EINVAL", "EMFILE {'EMFILE'}", "262"], "\(outcome)")
+    }
+
     @Test("chooses anew where a socket connects once more")
     func again() throws {
         let outcome = try RunLab.run("$run -q -- $probe twice \"$lab set wlan0 down\" $echo")

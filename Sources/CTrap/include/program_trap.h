@@ -22,7 +22,7 @@ enum trap_kind {
     // The trap's. Where a sequence is named the trap waits for the answer that bears it.
     TRAP_BEGAN = 1,      // A trap serves from now on. What an earlier one had in reserve is closed.
     TRAP_SOCKET_GIVEN,   // thread, descriptor, cookie, family: the program has that socket.
-    TRAP_SOCKET_PLAIN,   // thread, family, error: a socket is the kernel's own, and why. See `trap_reason`.
+    TRAP_SOCKET_PLAIN,   // thread, family, error: a socket is the kernel's own, and why. See `trap_reason`. cookie: of one kept for it, or 0.
     TRAP_SOCKET_WANTED,  // sequence, thread, family: there is none in reserve.
     TRAP_CONNECTS,       // thread, descriptor, cookie, inode, destination, flags; sequence, or 0 where the interface is known.
     TRAP_UNEXAMINED,     // thread, error: a connect that could not be looked at.

@@ -100,12 +100,26 @@ extension ConnectionFollower {
         monitor.runtime.thread.submit { [weak self] in self?.withDescriptor { SendBuffer.keep($0) } }
     }
 
+    private static let nextLoan = Duration.seconds(5)
+
     func endIdleProbe() {
-        let (probe, loan) = state.withLock { state in
-            defer { endIdleProbe(&state) }
-            return (state.probe, state.socket?.loan ?? nil)
+        let loan = state.withLock { state -> DescriptorLoan? in
+            if state.probe != nil, let loan = state.socket?.loan ?? nil { return loan }
+            endIdleProbe(&state)
+            return nil
         }
-        if let probe { loan? { probe.restore($0) } }
+        guard let loan else { return }
+        loan { [weak self] number in
+            self?.state.withLock { state in
+                state.probe?.restore(number)
+                state.probe = nil
+            }
+        }
+        // What is lent may not be to be had for now, and the settings are the program's.
+        _ = monitor.runtime.thread.schedule(at: .now.advanced(by: Self.nextLoan)) { [weak self] in
+            guard let self, state.withLock({ $0.probe != nil }) else { return }
+            endIdleProbe()
+        }
     }
 
     /// One of the TCP sockets of a connection that is known by name has ended; its last counters are all that is left of it.
