@@ -11,7 +11,8 @@
 //     after each time (flapping). A connection that lasted a minute makes up for that.
 //  5. Failures wait (`BackoffMachine`), unless a path appeared meanwhile. A move is no failure. What ends them
 //     is progress that the user reports: a server that takes connections and drops them fails as well.
-//  6. The budget: so many failures in a row, and so long without a connection.
+//  6. The budget: so many failures in a row, and so long without a connection. Where a connection was lost and there is no path
+//     at all nothing was tried: that counts as no failure, and the time goes on.
 //
 //                   connected                 lost, better path, again
 //   ┌────────────┐ ───────────► ┌─────────┐ ──────────────────────────► ┌──────────────────┐
@@ -124,6 +125,9 @@ package struct ReconnectionMachine: Sendable {
         var until = MonotonicTime.zero
     }
 
+    /// Until it is looked again, should a path appear without being told.
+    private static let pauseWithoutPath = Duration.seconds(1)
+
     private let configuration: Configuration
     private var use: Use?
     private var opening: Opening?
@@ -194,10 +198,11 @@ package struct ReconnectionMachine: Sendable {
     /// - Parameters:
     ///   - id: the attempt's.
     ///   - reason: the error's words.
+    ///   - isWithoutPath: whether there was no path to try.
     ///   - random: from 0 up to 1, for the wait.
     ///   - now: the time of the call.
     package mutating func connectFailed(
-        _ id: AttemptID, reason: String, random: Double, at now: MonotonicTime
+        _ id: AttemptID, reason: String, isWithoutPath: Bool = false, random: Double, at now: MonotonicTime
     ) -> [Action] {
         guard !isFinished, let failed = opening, failed.id == id, !failed.isConnected else { return [] }
         opening = nil
@@ -211,6 +216,11 @@ package struct ReconnectionMachine: Sendable {
         lastFailure = reason
         // That there is no other path is no failure of the one there is.
         if case .avoiding = failed.route { return open(.any, failed.cause) }
+        if isWithoutPath, failed.cause != .first {
+            // One that appears ends the wait.
+            waiting = (now.advanced(by: Self.pauseWithoutPath), failed.cause)
+            return timeReached(now)
+        }
         return retry(failed.cause, random: random, at: now)
     }
 

@@ -51,6 +51,29 @@ struct ReconnectionMachineTests {
                 == [.use(2, .pathLost(.noAcknowledgement))])
     }
 
+    @Test("waits for a path where none is left, which is no failure, for as long as the budget's time")
+    func withoutPaths() {
+        var machine = connected(Self.configuration(attempts: 2, within: .seconds(20)))
+        _ = machine.viability(.down, at: at(1000))
+        #expect(
+            machine.connectFailed(1, reason: "no path", isWithoutPath: true, random: 0, at: at(1001))
+                == [.connect(2, .any)])
+        #expect(machine.userEnded(.failed("reset"), random: 0, at: at(1002)) == [])
+        var now = 1001
+        for id in 2..<12 {
+            #expect(
+                machine.connectFailed(id, reason: "no path", isWithoutPath: true, random: 0, at: at(now))
+                    == [])
+            now += 1000
+            #expect(machine.nextDeadline == at(now))
+            #expect(machine.timeReached(at(now)) == [.connect(id + 1, .any)])
+        }
+        _ = machine.connectFailed(12, reason: "no path", isWithoutPath: true, random: 0, at: at(now))
+        #expect(machine.pathAppeared(at: at(now + 10)) == [.connect(13, .any)])
+        _ = machine.connectFailed(13, reason: "no path", isWithoutPath: true, random: 0, at: at(now + 20))
+        #expect(machine.timeReached(at(21_000)) == [.fail("no path")])
+    }
+
     @Test("leaves the user alone where the path comes back before another connection is there")
     func pathBack() {
         var machine = connected()
