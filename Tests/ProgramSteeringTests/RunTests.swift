@@ -92,7 +92,7 @@ struct RunTests {
     func lockHolder() throws {
         let outcome = try RunLab.run(
             #"""
-            # A page that is missing, and nobody brings: what sends from there has the socket's lock until it is killed.
+            # A page that is missing, and that this process never brings: what sends from there has the socket's lock until it is killed.
             cat > hold.py << 'END'
             import ctypes, mmap, os, socket, struct, threading, time
             from fcntl import ioctl

@@ -95,8 +95,8 @@ struct StreamMachine {
         /// Playlists hold no more than that, keys and initialization sections neither.
         var playlistLimit: Int64 = 16 << 20
         var initializationLimit: Int64 = 8 << 20
-        /// All variants' playlists together name no more segments, but for two of them: twice what one may name.
-        var mostSegments = 400_000
+        /// All variants' playlists together name no more segments, but for two of them.
+        var mostSegments = 2 * PlaylistParser.Limits().segments
         /// Segments ahead of the player on a constrained path.
         var constrainedSegments = 2.0
     }

@@ -174,11 +174,11 @@ package struct ReconnectionRunner<Connection: Sendable, Output: Sendable, Progre
                 await perform(machine.connected(id, over: connection.path, at: .now), &group)
             case .failure(let error):
                 lastError = error
-                let code = (error as? ConnectionError)?.code
+                let isWithoutPath = (error as? ConnectionError)?.code.isWithoutPath ?? false
                 await perform(
                     machine.connectFailed(
-                        id, reason: "\(error)", isWithoutPath: code == .noRoute || code == .noAllowedPath,
-                        random: .random(in: 0..<1), at: .now),
+                        id, reason: "\(error)", isWithoutPath: isWithoutPath, random: .random(in: 0..<1),
+                        at: .now),
                     &group)
             }
         }

@@ -23,6 +23,9 @@ public struct ConnectionError: Error, Sendable, Hashable {
         public static let paths = Code(name: "paths")
         /// The port is no number from 1 to 65535.
         public static let invalidPort = Code(name: "invalid_port")
+
+        /// Whether there was no path to try: one that appears may change that.
+        package var isWithoutPath: Bool { self == .noAllowedPath || self == .noRoute }
     }
 
     /// What went wrong.

@@ -105,8 +105,7 @@
                     return try await pool.lease(
                         key(origin, options), options.connectionConfiguration, within: deadline)
                 } catch let error as ConnectionError
-                    where options.waitsForConnectivity
-                    && (error.code == .noAllowedPath || error.code == .noRoute)
+                    where options.waitsForConnectivity && error.code.isWithoutPath
                 {
                     let pause = backoff.failed(random: .random(in: 0..<1))
                     if try await waitForPath(options.policy, pause, deadline) { backoff.succeeded() }
